@@ -1,0 +1,47 @@
+"""Isthmus: graph algorithms when the edges do not fit in fast memory.
+
+Names are loaded when they are first used, so that `isthmus --help` does not wait for compilers.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "open": ("isthmus.graph.build", "open_graph"),
+    "ingest": ("isthmus.graph.build", "ingest"),
+    "read": ("isthmus.graph.build", "read"),
+    "generate": ("isthmus.graph.build", "generate"),
+    "verify": ("isthmus.graph.verify", "verify"),
+    "Graph": ("isthmus.graph.graph", "Graph"),
+    "IsthmusError": ("isthmus.errors", "IsthmusError"),
+    "OptionError": ("isthmus.errors", "OptionError"),
+    "GraphFormatError": ("isthmus.errors", "GraphFormatError"),
+    "StoreError": ("isthmus.errors", "StoreError"),
+    "BudgetError": ("isthmus.errors", "BudgetError"),
+    "UnknownVertexError": ("isthmus.errors", "UnknownVertexError"),
+}
+__all__ = [*_WHERE, "__version__"]
+
+if TYPE_CHECKING:
+    from isthmus.errors import BudgetError, GraphFormatError, IsthmusError, OptionError, StoreError, UnknownVertexError
+    from isthmus.graph.build import generate, ingest, read
+    from isthmus.graph.build import open_graph as open
+    from isthmus.graph.graph import Graph
+    from isthmus.graph.verify import verify
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'isthmus' has no attribute {name!r}")
+    module, attribute = _WHERE[name]
+    value = getattr(importlib.import_module(module), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

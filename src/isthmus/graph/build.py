@@ -1,0 +1,129 @@
+"""How users get a graph: open a store, ingest into one, read into memory, or generate."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import ExitStack
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from isthmus.errors import OptionError
+from isthmus.graph.edges import EdgeSource
+from isthmus.graph.formats import ReadOptions, open_source
+from isthmus.graph.formats.stored import StoreSource
+from isthmus.graph.generate import KINDS, PRESETS, Generator, WeightRange
+from isthmus.graph.graph import Graph
+from isthmus.graph.ingest import Cleaning, Ingest, Report
+from isthmus.graph.store import MemoryStore, Store
+from isthmus.graph.writer import MemoryWriter, StoreWriter
+from isthmus.memory import Budget
+from isthmus.progress import SILENT, Progress
+from isthmus.threads import Pool
+
+READING = {field.name for field in fields(ReadOptions)}
+CLEANING = {field.name for field in fields(Cleaning)}
+ORDERS = ("natural", "hub")
+
+
+def open_graph(path: str | Path) -> Graph:
+    """Open a store. Every size it claims is checked against its files; edges stay on disk."""
+    return Graph(Store(path))
+
+
+def ingest(
+    edges: Any, path: str | Path, /, *, order: str = "natural", overwrite: bool = False, memory: str | int | None = None,
+    threads: int | None = None, progress: Progress = SILENT, **options: Any,
+) -> Graph:  # fmt: skip
+    """Read edges from a path, arrays, matrix or table into a new store at `path`, within `memory`.
+
+    How to read: format, source, target, weight, header, ids, vertices, comments, allow_negative, max_expansion.
+    What to keep: directed, self_loops ("keep" or "drop"), parallel ("keep", "drop", "min", "sum"),
+    in_edges, weight_dtype. The graph's `report` says what was read, dropped and merged.
+    """
+    reading, cleaning = split_options(options)
+    return build(open_source(edges, reading), cleaning, path, order, overwrite, memory, threads, progress)
+
+
+def read(
+    edges: Any, /, *, order: str = "natural", memory: str | int | None = None, threads: int | None = None,
+    progress: Progress = SILENT, **options: Any,
+) -> Graph:  # fmt: skip
+    """Like `ingest`, but the graph stays in memory."""
+    reading, cleaning = split_options(options)
+    return build(open_source(edges, reading), cleaning, None, order, False, memory, threads, progress)
+
+
+def generate(
+    kind: str, path: str | Path | None = None, *, seed: int = 1, directed: bool = False, weights: str | None = None,
+    weight_dtype: str | None = None, self_loops: str = "drop", parallel: str = "drop", in_edges: bool = True,
+    order: str = "natural", overwrite: bool = False, memory: str | int | None = None, threads: int | None = None,
+    progress: Progress = SILENT, **shape: Any,
+) -> Graph:  # fmt: skip
+    """Make a graph: rmat(scale, edge_factor, preset or probabilities, permute), uniform(vertices, edges),
+    grid(rows, columns), path(vertices), star(vertices), complete(vertices).
+
+    Into a store at `path`, or into memory. `weights` is a range such as "1:255" or "0.0:1.0".
+    """
+    if kind not in KINDS:
+        raise OptionError(f"expected one of {', '.join(KINDS)}, got {kind!r}")
+    if "preset" in shape:
+        preset = shape.pop("preset")
+        if preset not in PRESETS:
+            raise OptionError(f"preset: expected one of {', '.join(PRESETS)}, got {preset!r}")
+        shape.setdefault("probabilities", PRESETS[preset])
+    try:
+        source: Generator = KINDS[kind](seed=seed, directed=directed, **shape)
+    except TypeError as error:
+        raise OptionError(f"generate {kind}: {str(error).split('() ', 1)[-1]}") from None
+    if weights is not None:
+        source.range = WeightRange.parse(weights, weight_dtype)
+        if parallel not in ("keep", "drop", "first"):
+            raise OptionError("parallel edges of a generated graph have equal weights: expected keep or drop")
+    elif weight_dtype is not None:
+        raise OptionError("a weight type needs a range of weights")
+    cleaning = Cleaning(directed, self_loops, parallel, in_edges)
+    return build(source, cleaning, path, order, overwrite, memory, threads, progress)
+
+
+def split_options(options: dict[str, Any]) -> tuple[ReadOptions, Cleaning]:
+    unknown = set(options) - READING - CLEANING
+    if unknown:
+        raise OptionError(f"unknown option {', '.join(sorted(unknown))}; known: {', '.join(sorted(READING | CLEANING))}")
+    reading = ReadOptions(**{name: value for name, value in options.items() if name in READING})
+    return reading, Cleaning(**{name: value for name, value in options.items() if name in CLEANING})
+
+
+def build(
+    source: EdgeSource, cleaning: Cleaning, path: str | Path | None, order: str, overwrite: bool,
+    memory: str | int | None, threads: int | None, progress: Progress,
+) -> Graph:  # fmt: skip
+    """Run an ingest into a store at `path` (None: into memory), in natural order and then, if asked, in hub order."""
+    if order not in ORDERS:
+        raise OptionError(f"order: expected natural or hub, got {order!r}")
+    budget = Budget(memory)
+    with ExitStack() as stack:
+        pool = stack.enter_context(Pool(threads))
+        writer: Any = StoreWriter(path, overwrite) if path is not None else MemoryWriter(budget)
+        stack.enter_context(writer)
+        report = None
+        if order != "natural" and not isinstance(source, StoreSource):
+            first: Any = MemoryWriter(budget)
+            if path is not None:
+                natural = writer.target.with_name(f"{writer.folder.name}-natural.isthmus")
+                stack.callback(shutil.rmtree, natural, ignore_errors=True)
+                first = StoreWriter(natural)
+            with first:
+                run = Ingest(source, first, cleaning, budget, pool, progress)
+                source, report = StoreSource(run.run()), run.report
+            cleaning = Cleaning(None, in_edges=cleaning.in_edges)
+        if isinstance(source, StoreSource):
+            source.order = order
+        run = Ingest(source, writer, cleaning, budget, pool, progress)
+        return finished(run.run(), report or run.report)
+
+
+def finished(store: Store | MemoryStore, report: Report) -> Graph:
+    graph = Graph(store)
+    graph.report = report
+    return graph

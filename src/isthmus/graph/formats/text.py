@@ -1,0 +1,315 @@
+"""Text edge lists: SNAP, TSV, CSV, runs of spaces; plain, gzip or zstd.
+
+The file is cut into blocks of whole lines, which are parsed side by side. Whether ids are integers or strings
+is decided by the first lines unless the options say so. Further columns are ignored unless one is named as
+the weight; the report says that they were there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from isthmus.errors import GraphFormatError, OptionError
+from isthmus.graph.edges import EdgeBlock, EdgeSource
+from isthmus.graph.files import Array
+from isthmus.graph.formats import ReadOptions
+from isthmus.graph.names import encode
+from isthmus.kernels import text as kernels
+from isthmus.threads import Pool
+
+CHUNK = 8 << 20  # bytes read at once
+LOOK = 100  # lines that decide between integers and strings
+FREE_EXPANSION = 1 << 30  # decompressed bytes that are always allowed
+INTEGER = re.compile(rb"-?[0-9]+")
+FIELD = re.compile(rb'"[^"\n]*"|[^\s,;]+')
+CODECS = {".gz": "gzip", ".zst": "zstd"}
+
+
+class BadLine(Exception):
+    """A line the kernel refused: its status, its number within the block, its text."""
+
+
+def open_path(path: Path, options: ReadOptions) -> EdgeSource:
+    if path.is_dir():
+        raise GraphFormatError(f"{path}: is a folder; expected a text file")
+    return TextSource(path, options)
+
+
+class Lines:
+    """A file as arrays of whole lines, decompressed on the way. Every array ends with a newline."""
+
+    def __init__(self, path: Path, max_expansion: float) -> None:
+        self.path = path
+        self.size = path.stat().st_size
+        self._limit = max(FREE_EXPANSION, int(self.size * max_expansion))
+        self._codec = CODECS.get(path.suffix.lower())
+        self.expanded = 0
+
+    def __iter__(self) -> Iterator[tuple[Array, int]]:
+        """(lines, bytes of the file behind them)."""
+        try:
+            with self.path.open("rb", buffering=0) as file:
+                yield from self._cut(file)
+        except OSError as error:  # pyarrow reports damaged compressed data as OSError too
+            raise GraphFormatError(f"{self.path}: cannot read: {error.strerror or error}") from error
+
+    def _cut(self, file: Any) -> Iterator[tuple[Array, int]]:
+        stream = pa.CompressedInputStream(pa.PythonFile(file, "r"), self._codec) if self._codec else None
+        carry = np.empty(0, np.uint8)
+        position = 0
+        while True:
+            buffer = np.empty(carry.size + CHUNK + 1, np.uint8)
+            buffer[: carry.size] = carry
+            filled = carry.size
+            while filled < carry.size + CHUNK:
+                got = read_some(stream, file, buffer, filled, carry.size + CHUNK)
+                if got == 0:
+                    break
+                filled += got
+            last = filled < carry.size + CHUNK
+            self.expanded += filled - carry.size
+            if self._codec and self.expanded > self._limit:
+                raise GraphFormatError(
+                    f"{self.path}: {self.size} bytes decompress to more than {self._limit}; "
+                    "if that is right, give --max-expansion a larger factor"
+                )
+            end = filled if last else last_newline(buffer, filled)
+            if last and filled and buffer[filled - 1] != kernels.NEWLINE:
+                buffer[filled] = kernels.NEWLINE
+                end = filled + 1
+            if end == 0 and not last:
+                raise GraphFormatError(f"{self.path}: a line is longer than {CHUNK} bytes; is this a text edge list?")
+            now = file.tell()
+            if end:
+                yield buffer[:end], now - position
+            position = now
+            if last:
+                return
+            carry = buffer[end:filled]
+
+
+def read_some(stream: Any, file: Any, buffer: Array, start: int, stop: int) -> int:
+    """Read into buffer[start:stop]; 0 at the end."""
+    view = memoryview(buffer)[start:stop]
+    if stream is None:
+        return int(file.readinto(view))
+    data = stream.read(min(len(view), 1 << 20))
+    view[: len(data)] = data
+    return len(data)
+
+
+def last_newline(buffer: Array, filled: int) -> int:
+    """Where the last whole line ends; 0 if there is none."""
+    for end in range(filled, 0, -(1 << 16)):
+        start = max(0, end - (1 << 16))
+        found = np.flatnonzero(buffer[start:end] == kernels.NEWLINE)
+        if found.size:
+            return start + int(found[-1]) + 1
+    return 0
+
+
+class TextSource(EdgeSource):
+    """Edges from a text file."""
+
+    unit = "B"
+    replayable = True
+
+    def __init__(self, path: Path, options: ReadOptions) -> None:
+        self.name, self.path, self.options = str(path), path, options
+        self.vertices = options.vertices
+        self.total = path.stat().st_size
+        self._comments = np.frombuffer(options.comments.encode(), np.uint8)
+        self._locale = kernels.c_locale()
+        self._look()
+
+    def _look(self) -> None:
+        """Settle columns and the kind of ids from the first lines."""
+        opening = b""
+        for lines, _ in Lines(self.path, self.options.max_expansion):
+            opening = lines[: 1 << 20].tobytes()
+            break
+        comments = tuple(self.options.comments.encode()[i : i + 1] for i in range(len(self.options.comments.encode())))
+        rows = [(number, line) for number, line in enumerate(opening.split(b"\n")) if line.strip() and not line.lstrip().startswith(comments)]
+        self._skip_to = 0
+        names: list[str] = []
+        if self.options.header:
+            if not rows:
+                raise GraphFormatError(f"{self.path}: expected a header line, found none")
+            number, line = rows.pop(0)
+            self._skip_to = number + 1
+            names = [field.strip(b'"').decode("utf-8", "replace") for field in FIELD.findall(line)]
+        wanted = (self.options.source, self.options.target, self.options.weight)
+        default = (1, 2, None)
+        columns = [self._column(w if w is not None else d, names) for w, d in zip(wanted, default, strict=True)]
+        if len({c for c in columns if c >= 0}) < sum(c >= 0 for c in columns):
+            raise OptionError(f"{self.path}: source, target and weight must be different columns")
+        self._columns = np.array(columns, np.int64)
+        self.weighted = columns[2] >= 0
+        self._fields = len(FIELD.findall(rows[0][1])) if rows else 0
+        self._skipped_header = bool(names)
+        if self.options.ids != "auto":
+            self.ids = "string" if self.options.ids == "string" else "int"
+        else:
+            self.ids = self._guess([line for _, line in rows[:LOOK]])
+        if self.options.vertices is not None:
+            self.ids = "int"
+
+    def _column(self, wanted: str | int | None, names: list[str]) -> int:
+        if wanted is None:
+            return -1
+        if isinstance(wanted, int) or wanted.isdigit():
+            if int(wanted) < 1:
+                raise OptionError(f"{self.path}: columns are counted from 1, got {wanted}")
+            return int(wanted) - 1
+        if not self.options.header:
+            raise OptionError(f"{self.path}: column {wanted!r} is a name; give --header if the first line holds the names")
+        if wanted not in names:
+            raise OptionError(f"{self.path}: no column {wanted!r}; the header has {', '.join(names)}")
+        return names.index(wanted)
+
+    def _guess(self, lines: list[bytes]) -> Any:
+        """Integers, if more than half of the first lines hold two."""
+        whole = 0
+        for line in lines:
+            fields = FIELD.findall(line)
+            ends = [fields[c] for c in self._columns[:2] if c < len(fields)]
+            whole += len(ends) == 2 and all(INTEGER.fullmatch(field) for field in ends)
+        return "int" if 2 * whole >= len(lines) else "string"
+
+    def blocks(self, pool: Pool) -> Iterator[EdgeBlock]:
+        self._flags = 0
+        self._before = 0  # lines in the blocks before the current one
+        results = pool.map(self._parse, self._texts())
+        while True:
+            try:
+                block, lines, flags = next(results)
+            except StopIteration:
+                break
+            except BadLine as bad:
+                self._refuse(bad)
+            self._before += lines
+            self._flags |= flags
+            if self._flags & kernels.SAW_NEGATIVE_ID and self._flags & kernels.SAW_HUGE_ID:
+                raise GraphFormatError(f"{self.path}: ids below 0 and above 2**63 - 1 in one file; no 64-bit type holds both")
+            yield block
+        self.signed = bool(self._flags & kernels.SAW_NEGATIVE_ID)
+        exact = not self._flags & (kernels.SAW_FRACTION | kernels.SAW_LARGE_WEIGHT)
+        self.weight_dtype = "int32" if exact else "float64"
+
+    def _texts(self) -> Iterator[tuple[Array, int, int]]:
+        skip = self._skip_to
+        for text, done in Lines(self.path, self.options.max_expansion):
+            start = 0
+            if skip:  # the header lies in the first block
+                start = int(np.flatnonzero(text == kernels.NEWLINE)[skip - 1]) + 1
+            yield text[start:], done, skip
+            skip = 0
+
+    def _parse(self, item: tuple[Array, int, int]) -> tuple[EdgeBlock, int, int]:
+        text, done, skipped = item
+        lines = int(kernels.count_lines(text))
+        weights = np.empty(lines) if self.weighted else None
+        if self.ids == "string":
+            block, flags = self._parse_strings(text, lines, weights, skipped)
+        else:
+            block, flags = self._parse_integers(text, lines, weights, skipped)
+        block.done = done
+        return block, lines + skipped, flags
+
+    def _parse_integers(self, text: Array, lines: int, weights: Array | None, skipped: int) -> tuple[EdgeBlock, int]:
+        for dtype in (np.uint32, np.uint64):
+            sources, targets = np.empty(lines, dtype), np.empty(lines, dtype)
+            status, edges, where, flags = kernels.parse_integer_edges(
+                text, self._columns, self._comments, self.options.allow_negative, self._locale, sources, targets, weights
+            )
+            if status != kernels.WIDE:
+                break
+        if status != kernels.OK:
+            raise BadLine(status, *line_at(text, where, skipped))
+        return EdgeBlock(sources[:edges], targets[:edges], None if weights is None else weights[:edges]), flags
+
+    def _parse_strings(self, text: Array, lines: int, weights: Array | None, skipped: int) -> tuple[EdgeBlock, int]:
+        spans = np.empty((lines, 4), np.int64)
+        status, edges, where, flags = kernels.split_string_edges(
+            text, self._columns, self._comments, self.options.allow_negative, self._locale, spans, weights
+        )
+        if status != kernels.OK:
+            raise BadLine(status, *line_at(text, where, skipped))
+        columns = [binary_array(text, spans[:edges, k], spans[:edges, k + 1]) for k in (0, 2)]
+        sources, targets, names = encode(*columns, self.salt)
+        if not valid_utf8(names):
+            for start in spans[:edges, ::2].ravel():
+                number, line = line_at(text, int(start), skipped)
+                if b"\xef\xbf\xbd" in line.decode("utf-8", "replace").encode() and b"\xef\xbf\xbd" not in line:
+                    raise BadLine(NOT_UTF8, number, line)
+        return EdgeBlock(sources, targets, None if weights is None else weights[:edges], names), flags
+
+    def _refuse(self, bad: BadLine) -> None:
+        status, number, text = bad.args
+        line = self._before + number
+        shown = text.decode("utf-8", "replace").rstrip("\r")
+        if len(shown) > 80:
+            shown = shown[:77] + "..."
+        raise GraphFormatError(f"{self.path}:{line}: {self._expected(status, number)}, got {shown!r}") from None
+
+    def _expected(self, status: int, number: int) -> str:
+        shape = "'source target weight'" if self.weighted else "'source target'"
+        kind = "" if self.ids == "string" else " with integer ids"
+        if status == kernels.NEGATIVE:
+            return "expected a weight of at least 0 (--allow-negative admits others)"
+        if status == kernels.NOT_FINITE:
+            return "expected a finite weight"
+        if status == kernels.BAD_WEIGHT:
+            return f"expected a number as weight in column {self._columns[2] + 1}"
+        if status == kernels.TOO_BIG:
+            return "expected ids that fit 64 bits"
+        if status == NOT_UTF8:
+            return "expected ids in UTF-8"
+        hint = " (--header skips a line of names, --ids string takes any text)" if self.ids == "int" and self._before + number <= 1 else ""
+        if status in (kernels.BAD_SOURCE, kernels.BAD_TARGET) and self.ids == "int" and not hint:
+            hint = " (--ids string takes any text)"
+        return f"expected {shape}{kind}{hint}"
+
+    def report(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"format": "text", "lines": self._before}
+        used = int((self._columns >= 0).sum())
+        if self._fields > used:
+            found["columns_ignored"] = self._fields - used
+        return found
+
+
+NOT_UTF8 = 100
+
+
+def line_at(text: Array, where: int, skipped: int) -> tuple[int, bytes]:
+    """(number within the block, counted from 1, and text) of the line that holds position `where`."""
+    before = text[:where]
+    number = int(np.count_nonzero(before == kernels.NEWLINE)) + 1 + skipped
+    start = last_newline(text, where)
+    rest = text[start:].tobytes()[: 1 << 16]
+    return number, rest.split(b"\n", 1)[0]
+
+
+def binary_array(text: Array, starts: Array, ends: Array) -> Any:
+    """Spans of a text as an Arrow large_binary array."""
+    offsets = np.zeros(starts.size + 1, np.int64)
+    np.cumsum(ends - starts, out=offsets[1:])
+    data = np.empty(int(offsets[-1]), np.uint8)
+    kernels.copy_spans(text, starts, ends, offsets, data)
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), starts.size, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+def valid_utf8(names: Any) -> bool:
+    try:
+        names.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+

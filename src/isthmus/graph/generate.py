@@ -1,0 +1,221 @@
+"""Graphs made on the spot: RMAT, uniform, grid, path, star, complete.
+
+Each is an edge source with dense ids whose edge i depends on the seed and i alone, so the same seed gives the
+same graph whatever the number of threads, and a graph larger than memory goes straight into a store.
+Weights depend on the seed and an edge's two ends, so they are worked out after sorting and never travel.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from isthmus.errors import OptionError
+from isthmus.graph.edges import BLOCK_EDGES, EdgeBlock, EdgeSource
+from isthmus.graph.files import Array
+from isthmus.graph.lists import Lists
+from isthmus.kernels import generate as kernels
+from isthmus.threads import Pool
+
+PRESETS = {
+    "graph500": (0.57, 0.19, 0.19),  # Graph500 specification
+    "parmat": (0.5, 0.2, 0.2),
+}
+MOST_VERTICES = 1 << 32
+
+
+@dataclass(frozen=True)
+class WeightRange:
+    """Weights drawn evenly from low to high: integers with both ends, or reals without the upper one."""
+
+    low: float
+    high: float
+    dtype: str
+
+    @classmethod
+    def parse(cls, text: str, dtype: str | None = None) -> WeightRange:
+        """'1:255' means integers, '0.0:1.0' reals; `dtype` overrides."""
+        parts = text.split(":")
+        try:
+            low, high = (float(part) for part in parts)
+        except ValueError:
+            raise OptionError(f"expected weights as LOW:HIGH such as 1:255 or 0.0:1.0, got {text!r}") from None
+        whole = all("." not in part and "e" not in part.lower() for part in parts)
+        dtype = dtype or ("int32" if whole else "float64")
+        if dtype not in ("int32", "float32", "float64"):
+            raise OptionError(f"expected a weight type of int32, float32 or float64, got {dtype!r}")
+        if not (np.isfinite(low) and np.isfinite(high)) or high < low:
+            raise OptionError(f"expected LOW <= HIGH, both finite, got {text!r}")
+        if dtype == "int32" and (not low.is_integer() or not high.is_integer() or abs(low) >= 2**31 or abs(high) >= 2**31):
+            raise OptionError(f"expected whole numbers that fit 32 bits for int32 weights, got {text!r}")
+        return cls(low, high, dtype)
+
+
+class Generator(EdgeSource):
+    """A graph by formula. Subclasses say how many vertices and edges, and fill blocks."""
+
+    replayable = True
+    unit = "edges"
+
+    def __init__(self, kind: str, vertices: int, edges: int, seed: int, directed: bool) -> None:
+        if not 0 <= vertices <= MOST_VERTICES:
+            raise OptionError(f"expected at most {MOST_VERTICES} vertices, got {vertices}")
+        if not 0 <= seed < 1 << 64:
+            raise OptionError(f"expected a seed from 0 to 2**64 - 1, got {seed}")
+        self.kind, self.name = kind, f"generate {kind}"
+        self.vertices, self.edges, self.total = vertices, edges, edges
+        self.seed = np.uint64(seed)
+        self.directed = directed
+        self.range: WeightRange | None = None
+
+    @abstractmethod
+    def fill(self, first: int, sources: Array, targets: Array) -> None:
+        """Write edges first, first + 1, ... into the arrays."""
+
+    def make(self, first: int, count: int) -> EdgeBlock:
+        sources, targets = np.empty(count, np.uint32), np.empty(count, np.uint32)
+        self.fill(first, sources, targets)
+        return EdgeBlock(sources, targets, done=count)
+
+    def blocks(self, pool: Pool) -> Iterator[EdgeBlock]:
+        assert self.edges is not None
+        total = self.edges
+        return pool.map(lambda at: self.make(at, min(BLOCK_EDGES, total - at)), range(0, total, BLOCK_EDGES))
+
+    def sample(self, count: int) -> EdgeBlock:
+        assert self.edges is not None
+        pieces = 64
+        size = min(max(count // pieces, 1), max(self.edges // pieces, 1))
+        starts = np.linspace(0, self.edges - size, pieces).astype(np.int64) if self.edges > size else [0]
+        made = [self.make(int(at), min(size, self.edges)) for at in starts]
+        return EdgeBlock(np.concatenate([b.sources for b in made]), np.concatenate([b.targets for b in made]))
+
+    def weigh(self, lists: Lists, backward: bool) -> Array:
+        """Weights of sorted lists (of in-edges when `backward`)."""
+        assert self.range is not None
+        weights = np.empty(lists.targets.size, self.range.dtype)
+        integer = self.range.dtype == "int32"
+        span = self.range.high - self.range.low + (1 if integer else 0)
+        kernels.weigh(
+            lists.rows, lists.counts, lists.targets, self.seed, self.directed, backward,
+            self.range.low, span, integer, weights,
+        )  # fmt: skip
+        return weights
+
+
+class Rmat(Generator):
+    """Recursive matrix graph: 2**scale vertices, edge_factor edges each, drawn quadrant by quadrant."""
+
+    def __init__(
+        self, scale: int, edge_factor: float = 16, seed: int = 1, directed: bool = False, permute: bool = False,
+        probabilities: tuple[float, float, float] = PRESETS["graph500"],
+    ) -> None:  # fmt: skip
+        if not 0 <= scale <= 32:
+            raise OptionError(f"expected a scale from 0 to 32, got {scale}")
+        if not edge_factor > 0:
+            raise OptionError(f"expected an edge factor above 0, got {edge_factor}")
+        super().__init__("rmat", 1 << scale, int((1 << scale) * edge_factor), seed, directed)
+        a, b, c = probabilities
+        if min(a, b, c) < 0 or a + b + c > 1 + 1e-9:
+            raise OptionError(f"expected a, b, c of at least 0 that sum to at most 1, got {a}, {b}, {c}")
+        self._scale, self._permute = scale, permute
+        self._cuts, self._aliases = alias_tables((a, b, c, max(0.0, 1 - a - b - c)))
+
+    def fill(self, first: int, sources: Array, targets: Array) -> None:
+        kernels.rmat(self.seed, first, self._scale, self._cuts, self._aliases, sources, targets)
+        if self._permute:
+            kernels.scramble(sources, self._scale, self.seed)
+            kernels.scramble(targets, self._scale, self.seed)
+
+
+def alias_tables(quadrants: tuple[float, ...]) -> tuple[Array, Array]:
+    """Walker's alias method over the outcomes of 0 .. 4 levels at once: thresholds of 56 bits, and aliases."""
+    cuts = np.zeros((kernels.LEVELS + 1, 256), np.uint64)
+    aliases = np.zeros((kernels.LEVELS + 1, 256), np.uint8)
+    for levels in range(kernels.LEVELS + 1):
+        size = 4**levels
+        share = np.ones(size)
+        for outcome in range(size):
+            for level in range(levels):
+                u, v = outcome >> (levels + level) & 1, outcome >> level & 1
+                share[outcome] *= quadrants[2 * u + v]
+        share *= size / share.sum()
+        small = [i for i in range(size) if share[i] < 1]
+        large = [i for i in range(size) if share[i] >= 1]
+        cuts[levels, :size] = 1 << 56
+        aliases[levels, :size] = np.arange(size, dtype=np.uint8)
+        while small and large:
+            low, high = small.pop(), large.pop()
+            cuts[levels, low] = int(share[low] * (1 << 56))
+            aliases[levels, low] = high
+            share[high] -= 1 - share[low]
+            (small if share[high] < 1 else large).append(high)
+    return cuts, aliases
+
+
+class Uniform(Generator):
+    """`edges` pairs of vertices drawn evenly and independently."""
+
+    def __init__(self, vertices: int, edges: int, seed: int = 1, directed: bool = False) -> None:
+        if edges < 0 or (edges and vertices < 1):
+            raise OptionError(f"expected edges of at least 0 and a vertex to join, got {edges} edges, {vertices} vertices")
+        super().__init__("uniform", vertices, edges, seed, directed)
+
+    def fill(self, first: int, sources: Array, targets: Array) -> None:
+        kernels.uniform(self.seed, first, self.vertices, sources, targets)
+
+
+class Grid(Generator):
+    """Vertices on a rows x columns grid, joined to their neighbours: small degrees, long paths, like roads."""
+
+    def __init__(self, rows: int, columns: int, seed: int = 1, directed: bool = False) -> None:
+        if rows < 1 or columns < 1:
+            raise OptionError(f"expected at least one row and one column, got {rows} x {columns}")
+        super().__init__("grid", rows * columns, rows * (columns - 1) + (rows - 1) * columns, seed, directed)
+        self._rows, self._columns = rows, columns
+
+    def fill(self, first: int, sources: Array, targets: Array) -> None:
+        kernels.grid(first, self._rows, self._columns, sources, targets)
+
+
+class Path(Generator):
+    """0 - 1 - 2 - ... : the longest diameter there is."""
+
+    def __init__(self, vertices: int, seed: int = 1, directed: bool = False) -> None:
+        super().__init__("path", vertices, max(vertices - 1, 0), seed, directed)
+
+    def fill(self, first: int, sources: Array, targets: Array) -> None:
+        sources[:] = np.arange(first, first + sources.size)
+        targets[:] = np.arange(first + 1, first + sources.size + 1)
+
+
+class Star(Generator):
+    """Vertex 0 joined to all others: one hub."""
+
+    def __init__(self, vertices: int, seed: int = 1, directed: bool = False) -> None:
+        super().__init__("star", vertices, max(vertices - 1, 0), seed, directed)
+
+    def fill(self, first: int, sources: Array, targets: Array) -> None:
+        sources[:] = 0
+        targets[:] = np.arange(first + 1, first + sources.size + 1)
+
+
+class Complete(Generator):
+    """Every pair once; directed: every ordered pair."""
+
+    def __init__(self, vertices: int, seed: int = 1, directed: bool = False) -> None:
+        pairs = vertices * (vertices - 1) // 2
+        super().__init__("complete", vertices, pairs * (2 if directed else 1), seed, directed)
+        self._pairs = pairs
+
+    def fill(self, first: int, sources: Array, targets: Array) -> None:
+        ahead = max(0, min(sources.size, self._pairs - first))
+        kernels.complete(first, sources[:ahead], targets[:ahead])
+        kernels.complete(max(first, self._pairs) - self._pairs, targets[ahead:], sources[ahead:])
+
+
+KINDS: dict[str, Any] = {"rmat": Rmat, "uniform": Uniform, "grid": Grid, "path": Path, "star": Star, "complete": Complete}

@@ -1,0 +1,146 @@
+"""A graph as users hold it: counts, their own vertex ids, neighbours; edges stay where they are stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from isthmus.errors import StoreError, UnknownVertexError
+from isthmus.graph.files import Array
+from isthmus.graph.ids import Ids
+from isthmus.graph.ingest import Report
+from isthmus.graph.store import MemoryStore, Store
+
+
+class Graph:
+    """An open graph. Vertices are named by user ids; internal numbers run from 0 to `vertices` - 1."""
+
+    def __init__(self, store: Store | MemoryStore) -> None:
+        self.store = store
+        manifest = store.manifest
+        self.vertices = manifest.vertices
+        self.edges = manifest.edges
+        self.arcs = manifest.arcs
+        self.directed = manifest.directed
+        self.weighted = manifest.weighted
+        self.order = manifest.order
+        self.has_in_edges = not manifest.directed or manifest.in_edges
+        self.ids = Ids(store)
+        self.report: Report | None = None  # what ingest read, dropped and merged, where this graph just came from it
+
+    @property
+    def path(self) -> Path | None:
+        """The store's folder; None for a graph in memory."""
+        return self.store.path
+
+    @property
+    def target_bytes(self) -> int:
+        return np.dtype(self.store.manifest.sections["out.targets"].dtype).itemsize
+
+    @property
+    def weight_bytes(self) -> int:
+        return np.dtype(self.store.manifest.sections["out.weights"].dtype).itemsize if self.weighted else 0
+
+    @property
+    def edge_bytes(self) -> int:
+        """Bytes of all stored arcs: targets, and weights where there are any."""
+        return self.arcs * (self.target_bytes + self.weight_bytes)
+
+    def __len__(self) -> int:
+        return self.vertices
+
+    def __contains__(self, v: Any) -> bool:
+        try:
+            self.ids.number(v)
+        except UnknownVertexError:
+            return False
+        return True
+
+    def __repr__(self) -> str:
+        kind = "directed" if self.directed else "undirected"
+        where = f" at {self.path}" if self.path else " in memory"
+        return f"<Graph: {self.vertices} vertices, {self.edges} {kind} edges{', weighted' if self.weighted else ''}{where}>"
+
+    def _row(self, v: int, side: str = "out") -> tuple[int, int]:
+        begin, end = (int(at) for at in self.store.read(f"{side}.offsets", v, v + 2))
+        if not 0 <= begin <= end <= self.arcs:
+            raise StoreError(f"{self.store}: {side}.offsets of vertex {v} are {begin}:{end}, outside 0:{self.arcs}; run isthmus verify")
+        return begin, end
+
+    def out_degree(self, v: Any) -> int:
+        """Arcs that leave `v`; an undirected self loop is one arc."""
+        begin, end = self._row(self.ids.number(v))
+        return end - begin
+
+    def in_degree(self, v: Any) -> int:
+        """Arcs that enter `v`."""
+        if not self.directed:
+            return self.out_degree(v)
+        self._need_in_edges("in_degree")
+        begin, end = self._row(self.ids.number(v), "in")
+        return end - begin
+
+    def degree(self, v: Any) -> int:
+        """Edges at `v`: in plus out for a directed graph. An undirected self loop counts once."""
+        return self.out_degree(v) + (self.in_degree(v) if self.directed else 0)
+
+    def neighbors(self, v: Any) -> Array:
+        """User ids of the vertices that `v` has an edge to, ascending."""
+        return self._list(v, "out")
+
+    def predecessors(self, v: Any) -> Array:
+        """User ids of the vertices that have an edge to `v`, ascending."""
+        if not self.directed:
+            return self._list(v, "out")
+        self._need_in_edges("predecessors")
+        return self._list(v, "in")
+
+    def _list(self, v: Any, side: str) -> Array:
+        begin, end = self._row(self.ids.number(v), side)
+        return np.sort(self.ids.users(self.store.read(f"{side}.targets", begin, end)))
+
+    def edge_weights(self, u: Any, v: Any) -> Array:
+        """Weights of the edges from `u` to `v`, one for each parallel edge; ones for an unweighted graph."""
+        begin, end, target = *self._row(self.ids.number(u)), self.ids.number(v)
+        targets = self.store.read("out.targets", begin, end)
+        low, high = np.searchsorted(targets, target, "left"), np.searchsorted(targets, target, "right")
+        if not self.weighted:
+            return np.ones(high - low, np.int32)
+        return np.array(self.store.read("out.weights", begin + int(low), begin + int(high)))
+
+    def has_edge(self, u: Any, v: Any) -> bool:
+        """Whether there is an edge from `u` to `v`. An id the graph does not have means no."""
+        if u not in self or v not in self:
+            return False
+        return bool(self.edge_weights(u, v).size)
+
+    def _need_in_edges(self, what: str) -> None:
+        if not self.has_in_edges:
+            raise StoreError(f"{what} needs in-edges, and {self} was stored without them; ingest it again without --no-in-edges")
+
+    def info(self) -> dict[str, Any]:
+        """What `isthmus info --json` prints."""
+        manifest = self.store.manifest
+        return {
+            "path": str(self.path) if self.path else None,
+            "vertices": self.vertices,
+            "edges": self.edges,
+            "arcs": self.arcs,
+            "directed": self.directed,
+            "weighted": self.weighted,
+            "weight_type": manifest.sections["out.weights"].dtype if self.weighted else None,
+            "edge_bytes": self.edge_bytes,
+            "ids": manifest.ids,
+            "order": self.order,
+            "self_loops": manifest.self_loops,
+            "in_edges": self.has_in_edges,
+            "store_bytes": sum(section.bytes for section in manifest.sections.values()),
+            "origin": manifest.origin,
+            "sections": {name: {"type": s.dtype, "count": s.count, "bytes": s.bytes} for name, s in manifest.sections.items()},
+        }
+
+    def close(self) -> None:
+        """Give back the open files. The graph cannot be used afterwards."""
+        self.store.close()

@@ -1,0 +1,130 @@
+"""The manifest of a store: what the graph is, which sections hold it, and a checksum over its own bytes.
+
+The file is JSON whose last member is `"checksum"`: the xxh3-64 of the file's bytes with those sixteen digits
+written as zeros. A flipped bit anywhere in it, white space included, is therefore found on opening.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import xxhash
+
+from isthmus.errors import StoreError
+from isthmus.graph.files import BLOCK
+
+FORMAT = "isthmus-store"
+VERSION = 1
+NAME = "manifest.json"
+MAX_BYTES = 1 << 20  # no manifest comes near this; a larger file is not one
+ZEROS = "0" * 16
+DTYPES = {
+    "out.offsets": {"int64"}, "out.targets": {"uint32", "uint64"}, "out.weights": {"int32", "float32", "float64"},
+    "in.offsets": {"int64"}, "in.targets": {"uint32", "uint64"}, "in.weights": {"int32", "float32", "float64"},
+    "ids.values": {"int64", "uint64"}, "ids.offsets": {"int64"}, "ids.bytes": {"uint8"},
+    "order.to_natural": {"uint32", "uint64"}, "order.from_natural": {"uint32", "uint64"},
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Section:
+    """One raw little-endian array. `checksums` is the xxh3-64 of its table of block checksums."""
+
+    dtype: str
+    count: int
+    checksums: str = ZEROS
+
+    @property
+    def bytes(self) -> int:
+        return self.count * np.dtype(self.dtype).itemsize
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.bytes // BLOCK)
+
+
+@dataclass
+class Manifest:
+    """The meanings: `edges` counts an undirected edge once, `arcs` counts stored directions."""
+
+    vertices: int
+    edges: int
+    arcs: int
+    directed: bool
+    weighted: bool
+    ids: str  # dense, int64, uint64 or string
+    order: str = "natural"
+    self_loops: int = 0
+    parallel: bool = False  # whether parallel edges were kept
+    in_edges: bool = False
+    negative_weights: bool = False
+    origin: dict[str, Any] = field(default_factory=dict)
+    sections: dict[str, Section] = field(default_factory=dict)
+
+    def encode(self) -> bytes:
+        body: dict[str, Any] = {"format": FORMAT, "version": VERSION, **asdict(self), "checksum": ZEROS}
+        blank = json.dumps(body, indent=1).encode() + b"\n"
+        return blank.replace(f'"checksum": "{ZEROS}"\n}}'.encode(), f'"checksum": "{digest(blank)}"\n}}'.encode())
+
+
+def digest(data: Any) -> str:
+    return xxhash.xxh3_64_hexdigest(data)
+
+
+def decode(data: bytes, where: str) -> Manifest:
+    """Check and read a manifest. Every claim a later step allocates by is checked here or against the files."""
+    tail = b'"checksum": "' + ZEROS.encode() + b'"\n}\n'
+    cut = len(data) - len(tail)
+    stored = data[cut + 13 : cut + 29]
+    blank = data[:cut] + tail
+    if cut < 0 or data[cut : cut + 13] != tail[:13] or data[cut + 29 :] != tail[29:] or stored.decode("latin1") != digest(blank):
+        raise StoreError(f"{where}: the manifest is damaged (its checksum does not match)")
+    try:
+        body = json.loads(data)
+        if body.pop("format") != FORMAT:
+            raise StoreError(f"{where}: not an Isthmus store")
+        version = body.pop("version")
+        if version != VERSION:
+            raise StoreError(f"{where}: written in format version {version}, this Isthmus reads version {VERSION}")
+        body.pop("checksum")
+        sections = {name: Section(**section) for name, section in body.pop("sections").items()}
+        manifest = Manifest(**body, sections=sections)
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{where}: the manifest does not have the expected members: {error}") from error
+    check(manifest, where)
+    return manifest
+
+
+def check(manifest: Manifest, where: str) -> None:
+    """The counts of the sections must follow from those of the graph."""
+    n, arcs, directed = manifest.vertices, manifest.arcs, manifest.directed
+    expected = {"out.offsets": n + 1, "out.targets": arcs}
+    if manifest.weighted:
+        expected["out.weights"] = arcs
+    if directed and manifest.in_edges:
+        expected |= {"in.offsets": n + 1, "in.targets": arcs}
+        if manifest.weighted:
+            expected["in.weights"] = arcs
+    if manifest.ids in ("int64", "uint64"):
+        expected["ids.values"] = n
+    elif manifest.ids == "string":
+        expected |= {"ids.offsets": n + 1, "ids.bytes": -1}
+    elif manifest.ids != "dense":
+        raise StoreError(f"{where}: unknown kind of ids {manifest.ids!r}")
+    if manifest.order == "hub":
+        expected |= {"order.to_natural": n, "order.from_natural": n}
+    elif manifest.order != "natural":
+        raise StoreError(f"{where}: unknown order {manifest.order!r}")
+    if set(expected) != set(manifest.sections):
+        odd = sorted(set(expected) ^ set(manifest.sections))
+        raise StoreError(f"{where}: sections missing or unexpected: {', '.join(odd)}")
+    for name, section in manifest.sections.items():
+        if section.dtype not in DTYPES[name]:
+            raise StoreError(f"{where}: section {name} has type {section.dtype!r}")
+        if section.count < 0 or expected[name] not in (section.count, -1):
+            raise StoreError(f"{where}: section {name} claims {section.count} entries, expected {expected[name]}")
+    if manifest.ids == "dense" and "ids.values" in manifest.sections:
+        raise StoreError(f"{where}: dense ids have no id section")

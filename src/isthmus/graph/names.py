@@ -1,0 +1,128 @@
+"""String ids: collected, made distinct and sorted bytewise by DuckDB, which spills where memory is short.
+
+Edges carry a 64-bit hash of each string. Two different strings with one hash would be a wrong graph, so the
+hashes of all distinct strings are compared at the end; a collision (about 3 in 10,000 for a hundred million
+strings) is reported to the caller, who reads the input again with another salt.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from isthmus.errors import BudgetError
+from isthmus.graph.edges import EdgeBlock, Waiting
+from isthmus.graph.files import Array
+from isthmus.graph.numbering import Table, sorted_keys
+from isthmus.graph.writer import Writer
+from isthmus.kernels import ids
+from isthmus.memory import Budget, format_size
+from isthmus.threads import Pool
+
+LEAST = 64 << 20  # DuckDB does not sort reliably in less
+ROWS_AT_ONCE = 1 << 17
+STAGED = 1 << 18  # rows handed to DuckDB at once
+
+
+class HashCollision(Exception):
+    """Two different strings share a hash under this salt."""
+
+
+def hashes(names: Any, salt: int) -> Array:
+    """A 64-bit key per string of a pyarrow large_binary array."""
+    out = np.empty(len(names), np.uint64)
+    _, offsets, data = names.buffers()
+    starts = np.frombuffer(offsets, np.int64)[names.offset : names.offset + len(names) + 1]
+    text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
+    ids.hash_strings(text, starts, np.uint64(salt), out)
+    return out
+
+
+def encode(sources: Any, targets: Any, salt: int) -> tuple[Array, Array, Any]:
+    """Keys for two large_binary columns, and the distinct strings among them."""
+    both = pa.chunked_array([sources, targets]).combine_chunks()
+    coded = (both.combine_chunks() if isinstance(both, pa.ChunkedArray) else both).dictionary_encode()
+    keys = hashes(coded.dictionary, salt)[coded.indices.to_numpy(zero_copy_only=False)]
+    return keys[: len(sources)], keys[len(sources) :], coded.dictionary
+
+
+class Names:
+    """The set of all strings seen."""
+
+    def __init__(self, budget: Budget, folder: Path | None, threads: int) -> None:
+        import duckdb  # only graphs with string ids pay for loading it
+
+        self._temporary = None
+        if folder is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="isthmus-")
+            folder = Path(self._temporary.name)
+        self._folder, self._budget = folder, budget
+        self._held = budget.left // 2
+        if self._held < LEAST or not budget.take(self._held):
+            raise BudgetError(f"string ids need a budget of at least {format_size(4 * LEAST)}, got {format_size(budget.limit)}")
+        self._base = duckdb.connect(
+            ":memory:",
+            config={"memory_limit": f"{self._held}B", "temp_directory": str(folder / "duckdb"), "threads": threads},
+        )
+        self._base.execute("SET preserve_insertion_order = false")
+        self._base.execute("CREATE TABLE names (name BLOB)")
+        self._staged: list[Any] = []
+        self._rows = 0
+
+    def add(self, names: Any) -> None:
+        self._staged.append(names)
+        self._rows += len(names)
+        if self._rows >= STAGED:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._rows:
+            staged = pa.table({"name": pa.chunked_array(self._staged)})
+            self._base.register("staged", staged)
+            self._base.execute("INSERT INTO names SELECT DISTINCT name FROM staged")
+            self._base.unregister("staged")
+        self._staged, self._rows = [], 0
+
+    def _distinct(self) -> Iterator[Any]:
+        self._flush()
+        reader = self._base.sql("SELECT DISTINCT name FROM names ORDER BY name").to_arrow_reader(ROWS_AT_ONCE)
+        for batch in reader:
+            yield batch.column(0).cast(pa.large_binary())
+
+    def write(self, writer: Writer, salt: int, name: str, pool: Pool) -> Table:
+        """Write the sorted ids; returns the table from hash to vertex number."""
+        writer.section("ids.offsets", np.int64, 1 << 40)
+        writer.section("ids.bytes", np.uint8, 1 << 44)
+        writer.append("ids.offsets", np.zeros(1, np.int64))
+        waiting = Waiting(self._budget, self._folder)
+        vertices = end = 0
+        for names in self._distinct():
+            _, offsets, data = names.buffers()
+            starts = np.frombuffer(offsets, np.int64)[names.offset : names.offset + len(names) + 1]
+            writer.append("ids.offsets", starts[1:] - starts[0] + end)
+            if data is not None:
+                writer.append("ids.bytes", np.frombuffer(data, np.uint8)[starts[0] : starts[-1]])
+            end += int(starts[-1] - starts[0])
+            ranks = np.arange(vertices, vertices + len(names), dtype=np.uint64)
+            waiting.add(EdgeBlock(hashes(names, salt), ranks))
+            vertices += len(names)
+        self.close()
+        table = Table("string", 0, self._budget, self._folder, name)
+        last = None
+        for keys, ranks in sorted_keys(waiting, np.uint32, self._budget, self._folder, pool):
+            if (keys[1:] == keys[:-1]).any() or (last is not None and keys.size and keys[0] == last):
+                table.close()
+                raise HashCollision
+            last = keys[-1] if keys.size else last
+            table.append(keys, ranks)
+        return table
+
+    def close(self) -> None:
+        self._base.close()
+        self._budget.give_back(self._held)
+        self._held = 0

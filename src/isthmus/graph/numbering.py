@@ -1,0 +1,360 @@
+"""User ids to vertex numbers, ascending: the smallest id is vertex 0.
+
+Three ways, by what the ids are like. Ids that a format promises to be 0 .. n-1 need nothing. Integers in a
+compact range go through a bitmap with ranks. Everything else (sparse integers, hashes of strings) is sorted
+and looked up in a table, whole in memory or, when the ledger has no room, in segments read from a scratch file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from isthmus.errors import GraphFormatError
+from isthmus.graph.buckets import Buckets, sort
+from isthmus.graph.edges import EdgeBlock, EdgeSource, Waiting
+from isthmus.graph.files import Array, Scratch, aligned_empty
+from isthmus.graph.writer import Writer
+from isthmus.kernels import arcs, ids
+from isthmus.memory import Budget
+from isthmus.threads import Pool
+
+SIGN = 1 << 63
+NO_FLIP = np.uint64(0)
+SPARSEST = 64  # bitmap bits per endpoint read: beyond that a sorted table is smaller
+SAMPLE = 1 << 16
+
+
+class Numbering(Protocol):
+    """Knows the vertices; turns blocks of keys into blocks of vertex numbers."""
+
+    vertices: int
+    kind: str
+
+    def write(self, writer: Writer) -> None: ...
+    def numbered(self, edges: Waiting, pool: Pool) -> Iterator[EdgeBlock]: ...
+    def close(self) -> None: ...
+
+
+def number_dtype(vertices: int) -> Any:
+    return np.uint32 if vertices <= 1 << 32 else np.uint64
+
+
+def in_pool(edges: Waiting, pool: Pool, work: Callable[[EdgeBlock], EdgeBlock]) -> Iterator[EdgeBlock]:
+    """Apply `work` to every waiting block, in order, forgetting each block when it is done."""
+
+    def one(index: int) -> EdgeBlock:
+        block = work(edges.load(index))
+        edges.release(index)
+        return block
+
+    return pool.map(one, range(len(edges)))
+
+
+class Dense:
+    """Ids are 0 .. vertices - 1 already."""
+
+    kind = "dense"
+
+    def __init__(self, vertices: int, name: str) -> None:
+        self.vertices, self._name = vertices, name
+
+    def write(self, writer: Writer) -> None:
+        pass
+
+    def number(self, block: EdgeBlock) -> EdgeBlock:
+        for column in (block.sources, block.targets):
+            if column.size and int(column.max()) >= self.vertices:
+                raise GraphFormatError(f"{self._name}: expected ids from 0 to {self.vertices - 1}, got {int(column.max())}")
+        return block
+
+    def numbered(self, edges: Waiting, pool: Pool) -> Iterator[EdgeBlock]:
+        return in_pool(edges, pool, self.number)
+
+    def close(self) -> None:
+        pass
+
+
+class Bitmap:
+    """Integer ids in a compact range: one bit each, and a count of the bits before each word."""
+
+    def __init__(self, low: int, high: int, signed: bool, budget: Budget, name: str) -> None:
+        self._base = np.uint64(low % (1 << 64))
+        self._low, self._signed, self._name = low, signed, name
+        self._words = np.zeros((high - low) // 64 + 1, np.uint64)
+        self._held = bitmap_bytes(low, high)
+        self._budget = budget
+        budget.take(self._held)
+        self.vertices = 0
+        self.kind = "int64"
+        self._last = high
+
+    def mark(self, keys: Array) -> None:
+        ids.mark(keys, self._base, self._words)
+
+    def settle(self) -> None:
+        """Count the vertices; call after the last mark."""
+        self._before = np.empty(self._words.size, np.uint32 if self._last - self._low < 1 << 32 else np.uint64)
+        self.vertices = int(ids.count_bits(self._words, self._before))
+        if self._low == 0 and self._last + 1 == self.vertices:
+            self.kind = "dense"
+        elif self._last >= SIGN:
+            self.kind = "uint64"
+
+    def write(self, writer: Writer) -> None:
+        if self.kind == "dense":
+            return
+        writer.section("ids.values", self.kind, self.vertices)
+        for first in range(0, self._words.size, 1 << 14):
+            words = self._words[first : first + (1 << 14)]
+            keys = np.empty(words.size * 64, np.uint64)
+            count = ids.list_bits(words, first, self._base, keys)
+            writer.append("ids.values", keys[:count].view(self.kind))
+
+    def numbered(self, edges: Waiting, pool: Pool) -> Iterator[EdgeBlock]:
+        def work(block: EdgeBlock) -> EdgeBlock:
+            if self.kind == "dense" and block.sources.itemsize == 4:
+                return block
+            return EdgeBlock(self._ranks(block.sources), self._ranks(block.targets), block.weights)
+
+        return in_pool(edges, pool, work)
+
+    def _ranks(self, keys: Array) -> Array:
+        out = np.empty(keys.size, number_dtype(self.vertices))
+        bad = ids.rank_in_bitmap(keys, self._base, self._words, self._before, out)
+        if bad >= 0:
+            key = int(keys[bad])
+            undeclared(self._name, key - (1 << 64) if self._signed and key >= SIGN else key)
+        return out
+
+    def close(self) -> None:
+        self._budget.give_back(self._held)
+        self._held = 0
+
+
+def bitmap_bytes(low: int, high: int) -> int:
+    return ((high - low) // 64 + 1) * 12
+
+
+def undeclared(name: str, what: Any) -> None:
+    raise GraphFormatError(f"{name}: an edge names vertex {what!r}, which the vertex file does not list")
+
+
+class Segment:
+    """Part of a sorted table of keys, with a directory that leads to about the right place."""
+
+    def __init__(self, keys: Array, ranks: Array | None, base: int) -> None:
+        self.keys, self.ranks, self.base = keys, ranks, base
+        self.low = keys[0] if keys.size else np.uint64(0)
+        spread = int(keys[-1]) - int(self.low) if keys.size else 0
+        cells = max(1, keys.size // 4)
+        self.shift = np.uint64(max(0, spread.bit_length() - cells.bit_length()))
+        self.directory = np.empty((spread >> int(self.shift)) + 2, np.int64)
+        ids.fill_directory(keys, self.low, self.shift, self.directory)
+
+    def find(self, keys: Array, flip: np.uint64, out: Array) -> int:
+        """Fill in the numbers of the keys this segment has; returns how many those are."""
+        return int(ids.rank_in_table(keys, flip, self.keys, self.ranks, self.base, self.low, self.shift, self.directory, out))
+
+
+class Table:
+    """Sorted keys of all vertices. `name_of` turns a key that is missing into words for the error."""
+
+    BYTES_PER_KEY = 12  # key + directory; ranks add four
+
+    def __init__(self, kind: str, flip: int, budget: Budget, folder: Path, name: str) -> None:
+        self.kind, self._flip, self._budget, self._name = kind, np.uint64(flip), budget, name
+        self._folder = folder
+        self._scratch: Scratch | None = None
+        self._parts: list[tuple[Any, ...]] = []
+        self._held = 0
+        self._whole: Segment | None = None
+        self.vertices = 0
+
+    def append(self, keys: Array, ranks: Array | None = None) -> None:
+        """More keys, ascending. `ranks`: their vertex numbers where those do not follow the keys' order."""
+        size = keys.size * (self.BYTES_PER_KEY + (0 if ranks is None else 4)) * 2
+        if self._scratch is None and self._budget.take(size):
+            self._held += size
+            self._parts.append((keys, ranks, self.vertices))
+        else:
+            self._scratch = self._scratch or Scratch(self._folder)
+            places = [self._scratch.append(aligned_copy(column)) for column in (keys, ranks) if column is not None]
+            self._parts.append((keys.size, places, self.vertices))
+        self.vertices += int(keys.size)
+
+    def _load(self, parts: list[tuple[Any, ...]]) -> Segment:
+        """One segment from consecutive parts."""
+        columns: list[tuple[Array, Array | None]] = []
+        for first, second, _ in parts:
+            if isinstance(first, np.ndarray):
+                columns.append((first, second))
+            else:
+                assert self._scratch is not None
+                keys = self._scratch.read(second[0], first, np.uint64)
+                columns.append((keys, self._scratch.read(second[1], first, np.uint32) if len(second) > 1 else None))
+        keys = np.concatenate([keys for keys, _ in columns]) if columns else np.empty(0, np.uint64)
+        ranks = None
+        if columns and columns[0][1] is not None:
+            ranks = np.concatenate([ranks for _, ranks in columns if ranks is not None])
+        return Segment(keys, ranks, parts[0][2] if parts else 0)
+
+    def keys(self) -> Iterator[Array]:
+        """All keys, ascending, in pieces."""
+        for part in self._parts:
+            yield self._load([part]).keys
+
+    def write(self, writer: Writer) -> None:
+        """The ids themselves; strings are written by whoever sorted them."""
+        if self.kind == "string":
+            return
+        writer.section("ids.values", self.kind, self.vertices)
+        for keys in self.keys():
+            writer.append("ids.values", (keys ^ self._flip).view(self.kind))
+
+    def numbered(self, edges: Waiting, pool: Pool) -> Iterator[EdgeBlock]:
+        if self._scratch is None:
+            if self._whole is None:
+                self._whole, self._parts = self._load(self._parts), []
+            whole = self._whole
+
+            def work(block: EdgeBlock) -> EdgeBlock:
+                return self._checked(self._translate(block, self._blank(block), [whole]))
+
+            yield from in_pool(edges, pool, work)
+        else:
+            yield from self._numbered_by_segment(edges, pool)
+
+    def _numbered_by_segment(self, edges: Waiting, pool: Pool) -> Iterator[EdgeBlock]:
+        """Hold as many blocks as fit, run every segment of the table past them, go on to the next blocks."""
+        room = self._budget.left // 3
+        for group in groups(range(len(edges)), room, lambda i: edges.load(i).sources.size * 24):
+            blocks = list(pool.map(edges.load, group))
+            outs = [self._blank(block) for block in blocks]
+            for parts in groups(self._parts, room, lambda part: self._size(part) * self.BYTES_PER_KEY * 2):
+                segment = self._load(parts)
+                for _ in pool.map(lambda pair, s=segment: self._translate(pair[0], pair[1], [s]), zip(blocks, outs, strict=True)):
+                    pass
+            for index, block, out in zip(group, blocks, outs, strict=True):
+                edges.release(index)
+                yield self._checked((block, *out))
+
+    @staticmethod
+    def _size(part: tuple[Any, ...]) -> int:
+        return part[0].size if isinstance(part[0], np.ndarray) else part[0]
+
+    def _blank(self, block: EdgeBlock) -> tuple[Array, Array]:
+        dtype = number_dtype(self.vertices + 1)  # one more, for the marker
+        none = np.iinfo(dtype).max
+        return np.full(block.sources.size, none, dtype), np.full(block.sources.size, none, dtype)
+
+    def _translate(self, block: EdgeBlock, out: tuple[Array, Array], segments: list[Segment]) -> tuple[EdgeBlock, Array, Array]:
+        for segment in segments:
+            segment.find(block.sources, self._flip, out[0])
+            segment.find(block.targets, self._flip, out[1])
+        return block, *out
+
+    def _checked(self, translated: tuple[EdgeBlock, Array, Array]) -> EdgeBlock:
+        block, sources, targets = translated
+        for column, keys in ((sources, block.sources), (targets, block.targets)):
+            bad = ids.first_missing(column)
+            if bad >= 0:
+                key = int(keys[bad])
+                signed = key - (1 << 64) if self._flip and key >= SIGN else key
+                undeclared(self._name, signed if self.kind != "string" else "(a string)")
+        return EdgeBlock(sources, targets, block.weights)
+
+    def close(self) -> None:
+        self._budget.give_back(self._held)
+        self._held = 0
+        self._parts, self._whole = [], None
+        if self._scratch is not None:
+            self._scratch.close()
+            self._scratch = None
+
+
+def aligned_copy(column: Array) -> Array:
+    out = aligned_empty(column.size, column.dtype)
+    out[:] = column
+    return out
+
+
+def groups(items: Any, room: int, size: Callable[[Any], int]) -> Iterator[list[Any]]:
+    """Consecutive items whose sizes together stay within `room`; at least one each."""
+    group: list[Any] = []
+    used = 0
+    for item in items:
+        cost = size(item)
+        if group and used + cost > room:
+            yield group
+            group, used = [], 0
+        group.append(item)
+        used += cost
+    if group:
+        yield group
+
+
+def number_integers(source: EdgeSource, edges: Waiting, extent: tuple[int, int], budget: Budget, folder: Path, pool: Pool) -> Numbering:
+    """The numbering of integer ids that lie in `extent` (lowest, highest)."""
+    low, high = extent
+    vertices = [block.sources for block in source.vertex_blocks()]
+    count = sum(v.size for v in vertices) + (0 if source.declares_vertices else 2 * edges.edges)
+    if high - low < max(1 << 20, SPARSEST * count) and bitmap_bytes(low, high) * 2 <= budget.left:
+        bitmap = Bitmap(low, high, source.signed, budget, source.name)
+
+        def mark(index: int) -> None:
+            block = edges.load(index)
+            bitmap.mark(block.sources)
+            bitmap.mark(block.targets)
+
+        for declared in vertices:
+            bitmap.mark(declared)
+        if not source.declares_vertices:
+            for _ in pool.map(mark, range(len(edges))):
+                pass
+        bitmap.settle()
+        return bitmap
+    flip = SIGN if source.signed else 0
+    kind = "uint64" if high >= SIGN else "int64"
+    table = Table(kind, flip, budget, folder, source.name)
+    waiting = Waiting(budget, folder)
+    for declared in vertices:
+        waiting.add(EdgeBlock(declared ^ np.uint64(flip), np.empty(0, np.uint64)))
+    if not source.declares_vertices:
+        for keys in pool.map(lambda i: endpoints(edges.load(i), np.uint64(flip)), range(len(edges))):
+            waiting.add(EdgeBlock(keys, np.empty(0, np.uint64)))
+    for keys in sorted_keys(waiting, None, budget, folder, pool):
+        table.append(keys)
+    return table
+
+
+def endpoints(block: EdgeBlock, flip: np.uint64) -> Array:
+    """The distinct ids of a block, sorted, as keys whose order is theirs."""
+    keys = np.concatenate([block.sources.astype(np.uint64), block.targets.astype(np.uint64)]) ^ flip
+    sort(keys, None)
+    return keys[: ids.unique(keys)]
+
+
+def sorted_keys(waiting: Waiting, ranks: Any, budget: Budget, folder: Path, pool: Pool) -> Iterator[Any]:
+    """The `sources` of waiting blocks sorted, each once; or with their `targets` along, as type `ranks`."""
+    sample = waiting.sample(SAMPLE).sources
+    buckets = Buckets(sample, waiting.edges, (1 << 64) - 1, ranks, arcs.FIRST, budget, folder, pool.threads)
+
+    def part(index: int) -> None:
+        block = waiting.load(index)
+        buckets.add(index, block.sources, block.targets.astype(ranks) if ranks is not None else None)
+        waiting.release(index)
+
+    def finish(keys: Array, kept: Array | None) -> Any:
+        return keys[: ids.unique(keys)] if kept is None else (keys, kept)
+
+    try:
+        for _ in pool.map(part, range(len(waiting))):
+            pass
+        yield from buckets.sorted(pool, finish)
+    finally:
+        buckets.close()
+        waiting.close()

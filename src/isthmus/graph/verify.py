@@ -1,0 +1,181 @@
+"""Checking a store: every block against its checksum, then what the arrays say against each other.
+
+Checksums find damage; the structure checks find a store that was written wrong. Both directions of the edges
+are compared by sums of a hash of each arc, which agree only if both hold the same arcs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+
+from isthmus.graph.files import BLOCK, Array
+from isthmus.graph.manifest import digest
+from isthmus.graph.store import CHECKSUMS, Store
+from isthmus.kernels import check as kernels
+from isthmus.progress import SILENT, Progress
+from isthmus.threads import Pool
+
+BLOCKS_AT_ONCE = 1024
+MOST_NAMED = 20  # damaged blocks listed one by one
+VERTICES_AT_ONCE = 1 << 16
+ARCS_AT_ONCE = 1 << 20
+
+
+@dataclass
+class Verdict:
+    """What `verify` found; empty `problems` means the store is sound."""
+
+    blocks: int = 0
+    bytes: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+
+def verify(path: str | Path, *, threads: int | None = None, progress: Progress = SILENT) -> Verdict:
+    """Check the store at `path`. Damage is reported by section and block; a store that cannot be opened raises."""
+    store = Store(path)
+    verdict = Verdict()
+    with Pool(threads) as pool:
+        sections = store.manifest.sections
+        progress.stage("checksums", sum(section.blocks for section in sections.values()) * BLOCK, "B")
+        for name in sections:
+            check_blocks(store, name, verdict, pool, progress)
+        if verdict.ok:
+            check_structure(store, verdict, pool, progress)
+    if len(verdict.problems) > MOST_NAMED:
+        more = len(verdict.problems) - MOST_NAMED
+        verdict.problems[MOST_NAMED:] = [f"and {more} more"]
+    return verdict
+
+
+def check_blocks(store: Store, name: str, verdict: Verdict, pool: Pool, progress: Progress) -> None:
+    section = store.manifest.sections[name]
+    if digest(store.read_table(name)) != section.checksums:
+        verdict.problems.append(f"section {name}{CHECKSUMS}: the table of block checksums is damaged")
+
+    def damaged(first: int) -> tuple[int, list[int]]:
+        count = min(BLOCKS_AT_ONCE, section.blocks - first)
+        data, sums = store.read_blocks(name, first, count)
+        hash_block = xxhash.xxh3_64_intdigest
+        found = [hash_block(data[at : at + BLOCK]) for at in range(0, count * BLOCK, BLOCK)]
+        return count, (np.flatnonzero(np.array(found, np.uint64) != sums) + first).tolist()
+
+    for count, bad in pool.map(damaged, range(0, section.blocks, BLOCKS_AT_ONCE)):
+        verdict.blocks += count
+        verdict.bytes += count * BLOCK
+        progress.advance(count * BLOCK)
+        for block in bad:
+            where = f"bytes {block * BLOCK} to {block * BLOCK + BLOCK - 1}"
+            verdict.problems.append(f"section {name}, block {block} ({where}): the checksum does not match")
+
+
+def check_structure(store: Store, verdict: Verdict, pool: Pool, progress: Progress) -> None:
+    """Offsets ascend, lists are sorted and in range, ids ascend, both directions hold the same arcs."""
+    manifest = store.manifest
+    sides = ["out", *(["in"] if "in.offsets" in store else [])]
+    progress.stage("structure", manifest.arcs * len(sides), "arcs")
+    sums = {side: check_lists(store, side, verdict, pool, progress) for side in sides}
+    if not verdict.ok:
+        return
+    forward, backward, loops = sums["out"]
+    if not manifest.directed and forward != backward:
+        verdict.problems.append("section out.targets: undirected, but some edges are stored in one direction only")
+    if "in" in sums and sums["in"][:2] != (backward, forward):
+        verdict.problems.append("section in.targets: does not hold the same edges as out.targets")
+    edges = manifest.arcs if manifest.directed else (manifest.arcs + loops) // 2
+    if edges != manifest.edges or loops != manifest.self_loops:
+        verdict.problems.append(f"manifest: claims {manifest.edges} edges, {manifest.self_loops} self loops; the lists hold {edges}, {loops}")
+    check_ids(store, verdict)
+    if manifest.order == "hub":
+        natural, inverse = store.read("order.to_natural"), store.read("order.from_natural")
+        n = manifest.vertices
+        if n and (natural.max() >= n or (np.bincount(natural, minlength=n) != 1).any() or (inverse[natural] != np.arange(n)).any()):
+            verdict.problems.append("section order.to_natural: not a permutation with order.from_natural as its inverse")
+
+
+def check_lists(store: Store, side: str, verdict: Verdict, pool: Pool, progress: Progress) -> tuple[int, int, int]:
+    """Hash sums of the arcs, forward and backward, and the self loops."""
+    manifest = store.manifest
+    n = manifest.vertices
+
+    def check(first: int) -> tuple[Any, ...]:
+        offsets = store.read(f"{side}.offsets", first, min(first + VERTICES_AT_ONCE, n) + 1)
+        if offsets[0] < 0 or offsets[-1] > manifest.arcs or (np.diff(offsets) < 0).any():
+            return first, int(offsets[0]), int(offsets[-1]), 0, 0, 0, "offsets do not ascend"
+        forward = backward = loops = 0
+        for begin in range(int(offsets[0]), int(offsets[-1]), ARCS_AT_ONCE):
+            end = min(begin + ARCS_AT_ONCE, int(offsets[-1]))
+            # One arc of overlap, so that order is checked across the cut too.
+            overlap = 1 if begin > offsets[0] else 0
+            targets = store.read(f"{side}.targets", begin - overlap, end)
+            weights = weight_bits(store, side, begin - overlap, end)
+            status, more_forward, more_backward, more_loops = kernels.check_lists(
+                offsets, begin - overlap, overlap, targets, weights, first, n
+            )
+            if status:
+                return first, int(offsets[0]), int(offsets[-1]), 0, 0, 0, kernels.PROBLEMS[status]
+            forward, backward, loops = forward + int(more_forward), backward + int(more_backward), loops + int(more_loops)
+        return first, int(offsets[0]), int(offsets[-1]), forward, backward, loops, ""
+
+    totals = [0, 0, 0]
+    expected = 0
+    for first, begin, end, forward, backward, loops, problem in pool.map(check, range(0, n, VERTICES_AT_ONCE)):
+        if problem or begin != expected:
+            verdict.problems.append(f"section {side}.targets, vertices from {first} on: {problem or 'offsets do not meet'}")
+            return 0, 0, 0
+        expected = end
+        totals = [totals[0] + forward, totals[1] + backward, totals[2] + loops]
+        progress.advance(end - begin)
+    if expected != manifest.arcs:
+        verdict.problems.append(f"section {side}.offsets: ends at {expected}, expected {manifest.arcs}")
+    return totals[0] % 2**64, totals[1] % 2**64, totals[2]
+
+
+def weight_bits(store: Store, side: str, begin: int, end: int) -> Array | None:
+    if not store.manifest.weighted:
+        return None
+    weights = store.read(f"{side}.weights", begin, end)
+    return weights.view(np.uint32 if weights.itemsize == 4 else np.uint64)
+
+
+def check_ids(store: Store, verdict: Verdict) -> None:
+    manifest = store.manifest
+    if manifest.ids in ("int64", "uint64"):
+        last = None
+        for at in range(0, manifest.vertices, ARCS_AT_ONCE):
+            values = store.read("ids.values", at, min(at + ARCS_AT_ONCE, manifest.vertices))
+            if (values[1:] <= values[:-1]).any() or (last is not None and values[0] <= last):
+                verdict.problems.append("section ids.values: ids do not ascend")
+                return
+            last = values[-1]
+    elif manifest.ids == "string":
+        check_strings(store, verdict)
+
+
+def check_strings(store: Store, verdict: Verdict) -> None:
+    manifest = store.manifest
+    last: bytes | None = None
+    for at in range(0, manifest.vertices, VERTICES_AT_ONCE):
+        offsets = store.read("ids.offsets", at, min(at + VERTICES_AT_ONCE, manifest.vertices) + 1)
+        if offsets[0] < 0 or (np.diff(offsets) < 0).any() or offsets[-1] > manifest.sections["ids.bytes"].count:
+            verdict.problems.append("section ids.offsets: offsets do not ascend within ids.bytes")
+            return
+        data = store.read("ids.bytes", int(offsets[0]), int(offsets[-1])).tobytes()
+        ends = (offsets - offsets[0]).tolist()
+        names = [data[begin:end] for begin, end in zip(ends[:-1], ends[1:], strict=True)]
+        if last is not None:
+            names.insert(0, last)
+        if any(a >= b for a, b in zip(names[:-1], names[1:], strict=True)):
+            verdict.problems.append("section ids.bytes: ids do not ascend")
+            return
+        last = names[-1]
+
+

@@ -1,0 +1,43 @@
+"""Checks over adjacency lists for `verify`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import uint64
+
+from isthmus.kernels.compile import kernel
+from isthmus.kernels.generate import mix
+
+FINE, OUT_OF_RANGE, NOT_SORTED = range(3)
+PROBLEMS = {OUT_OF_RANGE: "a target is not a vertex", NOT_SORTED: "a list is not sorted"}
+
+
+@kernel
+def check_lists(offsets: Any, first_arc: Any, overlap: Any, targets: Any, weights: Any, first_vertex: Any, n: Any) -> Any:
+    """(status, sum of hashes of arcs, the same of the arcs turned round, self loops).
+
+    `targets` are the arcs from `first_arc` on; the first `overlap` of them only serve to check the order.
+    """
+    r = np.searchsorted(offsets, first_arc, side="right") - 1
+    forward = backward = uint64(0)
+    loops = 0
+    for i in range(targets.size):
+        arc = first_arc + i
+        fresh = i == 0
+        while offsets[r + 1] <= arc:
+            r += 1
+            fresh = True
+        u, v = uint64(first_vertex + r), uint64(targets[i])
+        if v >= uint64(n):
+            return OUT_OF_RANGE, forward, backward, loops
+        if not fresh and targets[i] < targets[i - 1]:
+            return NOT_SORTED, forward, backward, loops
+        if i < overlap:
+            continue
+        bits = uint64(0) if weights is None else uint64(weights[i]) * uint64(0xD6E8FEB86659FD93)
+        forward += mix(mix(u + uint64(1)) + v + bits)
+        backward += mix(mix(v + uint64(1)) + u + bits)
+        loops += u == v
+    return FINE, forward, backward, loops

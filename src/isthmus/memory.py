@@ -1,0 +1,95 @@
+"""Sizes and the ledger of a memory budget.
+
+A budget is a promise about the bytes that a job holds at once. Whoever wants to hold much asks the ledger
+first, and takes the disk when the ledger says no.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from isthmus.errors import BudgetError, OptionError
+
+UNITS = {
+    "": 1, "b": 1,
+    "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9, "t": 10**12, "tb": 10**12,
+    "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40,
+}  # fmt: skip
+DEFAULT_SHARE = 0.6  # of the RAM available to the process
+CGROUPS = Path("/sys/fs/cgroup")
+
+
+def parse_size(text: str | int) -> int:
+    """Bytes meant by '512MB', '2GiB' or a plain number. MB is 10**6 bytes, MiB 2**20."""
+    if isinstance(text, int):
+        text = str(text)
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([a-zA-Z]*)\s*", text)
+    if not match or match[2].lower() not in UNITS:
+        raise OptionError(f"expected a size such as 512MB, 2GB or 1.5GiB, got {text!r}")
+    return int(float(match[1]) * UNITS[match[2].lower()])
+
+
+def format_size(count: float) -> str:
+    """'1.5 GB': a count of bytes for people."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(count) < 999.5:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} TB"
+
+
+def available() -> int:
+    """Bytes of RAM this process may still take: free memory, or less where a cgroup says so."""
+    free = 2**62
+    with contextlib.suppress(OSError):
+        text = Path("/proc/meminfo").read_text()
+        free = int(re.search(r"MemAvailable:\s+(\d+)", text)[1]) * 1024  # type: ignore[index]
+    for limit, used in (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")):
+        with contextlib.suppress(OSError, ValueError):  # "max" is no number
+            free = min(free, int((CGROUPS / limit).read_text()) - int((CGROUPS / used).read_text()))
+    return free if free < 2**62 else 2 * 2**30
+
+
+class Budget:
+    """A ledger of bytes. Thread-safe."""
+
+    def __init__(self, memory: str | int | None = None) -> None:
+        self.limit = int(available() * DEFAULT_SHARE) if memory is None else parse_size(memory)
+        self.taken = 0
+        self.peak = 0
+        self._lock = threading.Lock()
+
+    def take(self, size: int) -> bool:
+        """Enter `size` bytes if they fit; otherwise leave the ledger as it is and say no."""
+        with self._lock:
+            if self.taken + size > self.limit:
+                return False
+            self.taken += size
+            self.peak = max(self.peak, self.taken)
+            return True
+
+    def give_back(self, size: int) -> None:
+        with self._lock:
+            self.taken -= size
+
+    @contextlib.contextmanager
+    def holding(self, size: int, what: str) -> Iterator[None]:
+        """Hold `size` bytes that the job cannot do without."""
+        if not self.take(size):
+            least = self.taken + size
+            raise BudgetError(
+                f"{what} needs {format_size(size)} beside {format_size(self.taken)} already in use, "
+                f"but the budget is {format_size(self.limit)}; give --memory {least // 10**6 + 1}MB or more"
+            )
+        try:
+            yield
+        finally:
+            self.give_back(size)
+
+    @property
+    def left(self) -> int:
+        return self.limit - self.taken
