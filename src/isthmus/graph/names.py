@@ -89,15 +89,16 @@ class Names:
         self._staged, self._rows = [], 0
 
     def _distinct(self) -> Iterator[Any]:
-        self._flush()
         reader = self._base.sql("SELECT DISTINCT name FROM names ORDER BY name").to_arrow_reader(ROWS_AT_ONCE)
         for batch in reader:
             yield batch.column(0).cast(pa.large_binary())
 
     def write(self, writer: Writer, salt: int, name: str, pool: Pool) -> Table:
         """Write the sorted ids; returns the table from hash to vertex number."""
-        writer.section("ids.offsets", np.int64, 1 << 40)
-        writer.section("ids.bytes", np.uint8, 1 << 44)
+        self._flush()
+        most, length = self._base.sql("SELECT count(*), coalesce(sum(octet_length(name)), 0) FROM names").fetchone()
+        writer.section("ids.offsets", np.int64, int(most) + 1)
+        writer.section("ids.bytes", np.uint8, int(length))
         writer.append("ids.offsets", np.zeros(1, np.int64))
         waiting = Waiting(self._budget, self._folder)
         vertices = end = 0

@@ -1,0 +1,18 @@
+"""Fixtures for all tests: where the real graphs lie, and small graphs to build on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+DATA = Path(os.environ.get("ISTHMUS_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of real graphs; tests that need it skip where it is not."""
+    if not DATA.is_dir():
+        pytest.skip(f"real graphs are not at {DATA}; set ISTHMUS_DATA to their folder")
+    return DATA
