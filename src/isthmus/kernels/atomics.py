@@ -1,7 +1,7 @@
 """Hardware atomics on array elements, which Numba does not offer on the CPU.
 
-Each intrinsic lowers to one LLVM `atomicrmw` on the element's address. No bounds check: the caller's index
-must be inside the array.
+Each intrinsic `f(array, index, value)` lowers to one LLVM `atomicrmw` on the element's address and returns the
+element's old value; `atomic_cas` is a `cmpxchg`. No bounds check: the index must be inside the array.
 """
 
 from __future__ import annotations
@@ -19,18 +19,24 @@ def element_pointer(context: Any, builder: Any, array_type: Any, array: Any, ind
     return cgutils.get_item_pointer(context, builder, array_type, view, [index], wraparound=False)
 
 
-def read_modify_write(operation: str) -> Any:
-    """An intrinsic `f(array, index, value)` for an integer array; returns the element's old value."""
+def read_modify_write(unsigned: str, signed: str | None = None, real: str | None = None) -> Any:
+    """An atomic for arrays of unsigned, signed and real elements; None: not for that kind."""
+    signed = signed or unsigned
+
+    def operation(dtype: Any) -> str | None:
+        if isinstance(dtype, types.Integer):
+            return signed if dtype.signed else unsigned
+        return real if isinstance(dtype, types.Float) else None
 
     @intrinsic
     def atomic(typing: Any, array: Any, index: Any, value: Any) -> Any:
-        if not isinstance(array, types.Array) or not isinstance(array.dtype, types.Integer):
+        if not isinstance(array, types.Array) or operation(array.dtype) is None:
             return None
         signature = array.dtype(array, types.intp, array.dtype)
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             where = element_pointer(context, builder, signature.args[0], arguments[0], arguments[1])
-            return builder.atomic_rmw(operation, where, arguments[2], ORDERING)
+            return builder.atomic_rmw(operation(signature.args[0].dtype), where, arguments[2], ORDERING)
 
         return signature, generate
 
@@ -38,3 +44,22 @@ def read_modify_write(operation: str) -> Any:
 
 
 atomic_or = read_modify_write("or")
+atomic_add = read_modify_write("add", real="fadd")
+atomic_min = read_modify_write("umin", "min", "fmin")
+atomic_max = read_modify_write("umax", "max", "fmax")
+atomic_exchange = read_modify_write("xchg", real="xchg")
+
+
+@intrinsic
+def atomic_cas(typing: Any, array: Any, index: Any, expected: Any, value: Any) -> Any:
+    """Put `value` where `expected` is; returns the element's old value, which is `expected` if it succeeded."""
+    if not isinstance(array, types.Array) or not isinstance(array.dtype, types.Integer):
+        return None
+    signature = array.dtype(array, types.intp, array.dtype, array.dtype)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        where = element_pointer(context, builder, signature.args[0], arguments[0], arguments[1])
+        pair = builder.cmpxchg(where, arguments[2], arguments[3], ORDERING, ORDERING)
+        return builder.extract_value(pair, 0)
+
+    return signature, generate
