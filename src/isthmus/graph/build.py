@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 from contextlib import ExitStack
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -98,29 +97,45 @@ def build(
     source: EdgeSource, cleaning: Cleaning, path: str | Path | None, order: str, overwrite: bool,
     memory: str | int | None, threads: int | None, progress: Progress,
 ) -> Graph:  # fmt: skip
-    """Run an ingest into a store at `path` (None: into memory), in natural order and then, if asked, in hub order."""
+    """Run an ingest into a store at `path` (None: into memory).
+
+    Hub order goes by the degrees of the finished graph, so a graph that is not at hand in its final form is
+    built in natural order first.
+    """
     if order not in ORDERS:
         raise OptionError(f"order: expected natural or hub, got {order!r}")
+    if threads is not None and threads < 1:
+        raise OptionError(f"threads: expected at least 1, got {threads}")
     budget = Budget(memory)
     with ExitStack() as stack:
         pool = stack.enter_context(Pool(threads))
-        writer: Any = StoreWriter(path, overwrite) if path is not None else MemoryWriter(budget)
-        stack.enter_context(writer)
+        writer: Any = stack.enter_context(StoreWriter(path, overwrite) if path is not None else MemoryWriter(budget))
         report = None
-        if order != "natural" and not isinstance(source, StoreSource):
-            first: Any = MemoryWriter(budget)
-            if path is not None:
-                natural = writer.target.with_name(f"{writer.folder.name}-natural.isthmus")
-                stack.callback(shutil.rmtree, natural, ignore_errors=True)
-                first = StoreWriter(natural)
-            with first:
-                run = Ingest(source, first, cleaning, budget, pool, progress)
+        cleaning = still_simple(source, cleaning)
+        if order == "hub" and not is_final(source, cleaning):
+            scratch: Any = MemoryWriter(budget) if path is None else StoreWriter(writer.folder / "natural.isthmus")
+            with scratch:
+                run = Ingest(source, scratch, cleaning, budget, pool, progress)
                 source, report = StoreSource(run.run()), run.report
-            cleaning = Cleaning(None, in_edges=cleaning.in_edges)
+            cleaning = still_simple(source, Cleaning(in_edges=cleaning.in_edges))
         if isinstance(source, StoreSource):
             source.order = order
         run = Ingest(source, writer, cleaning, budget, pool, progress)
         return finished(run.run(), report or run.report)
+
+
+def is_final(source: EdgeSource, cleaning: Cleaning) -> bool:
+    """Whether `source` is a store whose edges stay as they are."""
+    if not isinstance(source, StoreSource) or cleaning.directed not in (None, source.directed):
+        return False
+    return cleaning.self_loops == "keep" and (cleaning.parallel == "keep" or not source.store.manifest.parallel)
+
+
+def still_simple(source: EdgeSource, cleaning: Cleaning) -> Cleaning:
+    """A store without parallel edges stays one; joining the directions of edges may make some."""
+    if not isinstance(source, StoreSource) or source.store.manifest.parallel or cleaning.directed not in (None, source.directed):
+        return cleaning
+    return replace(cleaning, parallel="drop") if cleaning.parallel == "keep" else cleaning
 
 
 def finished(store: Store | MemoryStore, report: Report) -> Graph:

@@ -8,6 +8,8 @@ calls go through the cache.
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
 import threading
 from pathlib import Path
@@ -19,6 +21,7 @@ from isthmus.errors import StoreError
 
 BLOCK = 4096
 DIRECT = getattr(os, "O_DIRECT", 0)
+REFUSED = {errno.EINVAL, errno.EOPNOTSUPP}  # what a file system answers that has no direct I/O
 Array = np.ndarray[Any, Any]
 
 
@@ -43,7 +46,7 @@ def whole_blocks(array: Array) -> memoryview:
     start = array.ctypes.data - base.ctypes.data
     blocks = base.view(np.uint8)[start : start + padded(array.nbytes)]
     blocks[array.nbytes :] = 0
-    return memoryview(blocks)
+    return blocks.data
 
 
 def write_all(descriptor: int, data: memoryview, offset: int, name: str) -> None:
@@ -53,6 +56,8 @@ def write_all(descriptor: int, data: memoryview, offset: int, name: str) -> None
         try:
             done += os.pwrite(descriptor, data[done : done + (1 << 30)], offset + done)
         except OSError as error:
+            if error.errno in REFUSED and leave_direct(descriptor):
+                continue
             raise StoreError(f"{name}: cannot write at byte {offset + done}: {error.strerror}") from error
 
 
@@ -69,12 +74,23 @@ def read_into(descriptor: int, data: memoryview, offset: int, name: str) -> None
         done += got
 
 
+def leave_direct(descriptor: int) -> bool:
+    """Go on through the page cache; False if the file was there already."""
+    flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
+    fcntl.fcntl(descriptor, fcntl.F_SETFL, flags & ~DIRECT)
+    return bool(flags & DIRECT)
+
+
 def open_direct(path: Path, flags: int) -> int:
     """Open for direct I/O, or through the cache where the file system refuses it."""
-    if DIRECT:
-        with contextlib.suppress(OSError):
-            return os.open(path, flags | DIRECT, 0o644)
-    return os.open(path, flags & ~os.O_EXCL if os.path.exists(path) else flags, 0o644)
+    existed = os.path.lexists(path)
+    try:
+        return os.open(path, flags | DIRECT, 0o644)
+    except OSError as error:
+        if not DIRECT or error.errno not in REFUSED:
+            raise
+    # Some kernels create the file before they refuse.
+    return os.open(path, flags if existed else flags & ~os.O_EXCL, 0o644)
 
 
 def fsync_folder(folder: Path) -> None:
@@ -114,7 +130,7 @@ class Scratch:
 
     def read(self, offset: int, count: int, dtype: Any) -> Array:
         array = np.empty(count, dtype)
-        read_into(self._reader, memoryview(array.view(np.uint8)), offset, self.name)
+        read_into(self._reader, array.view(np.uint8).data, offset, self.name)
         return array
 
     def close(self) -> None:

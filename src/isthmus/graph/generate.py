@@ -7,6 +7,7 @@ Weights depend on the seed and an edge's two ends, so they are worked out after 
 
 from __future__ import annotations
 
+import operator
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ PRESETS = {
     "parmat": (0.5, 0.2, 0.2),
 }
 MOST_VERTICES = 1 << 32
+MOST_EDGES = 1 << 56  # the counters of all draws fit 64 bits
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class WeightRange:
     @classmethod
     def parse(cls, text: str, dtype: str | None = None) -> WeightRange:
         """'1:255' means integers, '0.0:1.0' reals; `dtype` overrides."""
-        parts = text.split(":")
+        parts = str(text).split(":")
         try:
             low, high = (float(part) for part in parts)
         except ValueError:
@@ -48,10 +50,12 @@ class WeightRange:
         dtype = dtype or ("int32" if whole else "float64")
         if dtype not in ("int32", "float32", "float64"):
             raise OptionError(f"expected a weight type of int32, float32 or float64, got {dtype!r}")
-        if not (np.isfinite(low) and np.isfinite(high)) or high < low:
-            raise OptionError(f"expected LOW <= HIGH, both finite, got {text!r}")
-        if dtype == "int32" and (not low.is_integer() or not high.is_integer() or abs(low) >= 2**31 or abs(high) >= 2**31):
-            raise OptionError(f"expected whole numbers that fit 32 bits for int32 weights, got {text!r}")
+        if not 0 <= low <= high < np.inf:
+            raise OptionError(f"expected weights with 0 <= LOW <= HIGH, both finite, got {text!r}")
+        if dtype == "int32" and not (low.is_integer() and high.is_integer() and high < 2**31):
+            raise OptionError(f"expected whole numbers below 2**31 for int32 weights, got {text!r}")
+        if dtype == "float32" and high > np.finfo(np.float32).max:
+            raise OptionError(f"expected weights that float32 can hold, got {text!r}")
         return cls(low, high, dtype)
 
 
@@ -62,8 +66,11 @@ class Generator(EdgeSource):
     unit = "edges"
 
     def __init__(self, kind: str, vertices: int, edges: int, seed: int, directed: bool) -> None:
+        vertices, edges, seed = (operator.index(value) for value in (vertices, edges, seed))
         if not 0 <= vertices <= MOST_VERTICES:
-            raise OptionError(f"expected at most {MOST_VERTICES} vertices, got {vertices}")
+            raise OptionError(f"expected 0 to {MOST_VERTICES} vertices, got {vertices}")
+        if not 0 <= edges <= MOST_EDGES:
+            raise OptionError(f"expected 0 to {MOST_EDGES} edges, got {edges}")
         if not 0 <= seed < 1 << 64:
             raise OptionError(f"expected a seed from 0 to 2**64 - 1, got {seed}")
         self.kind, self.name = kind, f"generate {kind}"
@@ -104,6 +111,8 @@ class Generator(EdgeSource):
             lists.rows, lists.counts, lists.targets, self.seed, self.directed, backward,
             self.range.low, span, integer, weights,
         )  # fmt: skip
+        if not integer and span:  # rounding may reach the upper end, which is not in the range
+            np.minimum(weights, np.nextafter(weights.dtype.type(self.range.high), weights.dtype.type(0)), out=weights)
         return weights
 
 
@@ -116,11 +125,13 @@ class Rmat(Generator):
     ) -> None:  # fmt: skip
         if not 0 <= scale <= 32:
             raise OptionError(f"expected a scale from 0 to 32, got {scale}")
-        if not edge_factor > 0:
+        if not 0 < edge_factor < MOST_EDGES:
             raise OptionError(f"expected an edge factor above 0, got {edge_factor}")
         super().__init__("rmat", 1 << scale, int((1 << scale) * edge_factor), seed, directed)
+        if len(probabilities) != 3:
+            raise OptionError(f"expected three probabilities a, b, c, got {probabilities}")
         a, b, c = probabilities
-        if min(a, b, c) < 0 or a + b + c > 1 + 1e-9:
+        if not (a >= 0 and b >= 0 and c >= 0 and a + b + c <= 1 + 1e-9):
             raise OptionError(f"expected a, b, c of at least 0 that sum to at most 1, got {a}, {b}, {c}")
         self._scale, self._permute = scale, permute
         self._cuts, self._aliases = alias_tables((a, b, c, max(0.0, 1 - a - b - c)))
@@ -161,8 +172,8 @@ class Uniform(Generator):
     """`edges` pairs of vertices drawn evenly and independently."""
 
     def __init__(self, vertices: int, edges: int, seed: int = 1, directed: bool = False) -> None:
-        if edges < 0 or (edges and vertices < 1):
-            raise OptionError(f"expected edges of at least 0 and a vertex to join, got {edges} edges, {vertices} vertices")
+        if edges and not vertices:
+            raise OptionError(f"expected a vertex for {edges} edges to join, got none")
         super().__init__("uniform", vertices, edges, seed, directed)
 
     def fill(self, first: int, sources: Array, targets: Array) -> None:
@@ -208,7 +219,7 @@ class Complete(Generator):
     """Every pair once; directed: every ordered pair."""
 
     def __init__(self, vertices: int, seed: int = 1, directed: bool = False) -> None:
-        pairs = vertices * (vertices - 1) // 2
+        pairs = max(vertices, 0) * (vertices - 1) // 2
         super().__init__("complete", vertices, pairs * (2 if directed else 1), seed, directed)
         self._pairs = pairs
 

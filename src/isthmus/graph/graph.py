@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from isthmus.graph.files import Array
 from isthmus.graph.ids import Ids
 from isthmus.graph.ingest import Report
 from isthmus.graph.store import MemoryStore, Store
+
+ENTRIES_AT_ONCE = 1024  # a search reads the rest when it comes down to this many
 
 
 class Graph:
@@ -103,18 +105,34 @@ class Graph:
 
     def edge_weights(self, u: Any, v: Any) -> Array:
         """Weights of the edges from `u` to `v`, one for each parallel edge; ones for an unweighted graph."""
-        begin, end, target = *self._row(self.ids.number(u)), self.ids.number(v)
-        targets = self.store.read("out.targets", begin, end)
-        low, high = np.searchsorted(targets, target, "left"), np.searchsorted(targets, target, "right")
+        low, high = self._arcs_between(self.ids.number(u), self.ids.number(v))
         if not self.weighted:
             return np.ones(high - low, np.int32)
-        return np.array(self.store.read("out.weights", begin + int(low), begin + int(high)))
+        return np.array(self.store.read("out.weights", low, high))
 
     def has_edge(self, u: Any, v: Any) -> bool:
         """Whether there is an edge from `u` to `v`. An id the graph does not have means no."""
-        if u not in self or v not in self:
+        try:
+            low, high = self._arcs_between(self.ids.number(u), self.ids.number(v))
+        except UnknownVertexError:
             return False
-        return bool(self.edge_weights(u, v).size)
+        return low < high
+
+    def _arcs_between(self, u: int, v: int) -> tuple[int, int]:
+        """The range of arcs from number `u` to number `v`; empty where there are none."""
+        begin, end = self._row(u)
+        return self._first(begin, end, v), self._first(begin, end, v + 1)
+
+    def _first(self, begin: int, end: int, target: int) -> int:
+        """The first arc of a sorted list whose target is not below `target`; a hub's list is not read whole."""
+        while end - begin > ENTRIES_AT_ONCE:
+            middle = (begin + end) // 2
+            if int(self.store.read("out.targets", middle, middle + 1)[0]) < target:
+                begin = middle + 1
+            else:
+                end = middle
+        targets = self.store.read("out.targets", begin, end)
+        return begin + int(np.count_nonzero(targets < np.uint64(target)))
 
     def _need_in_edges(self, what: str) -> None:
         if not self.has_in_edges:
@@ -144,3 +162,9 @@ class Graph:
     def close(self) -> None:
         """Give back the open files. The graph cannot be used afterwards."""
         self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from isthmus.errors import UnknownVertexError
 from isthmus.graph.files import Array
 from isthmus.graph.store import MemoryStore, Store
 
-NEAR = 512  # entries read at once when a binary search gets close
+STRETCH = 1 << 16  # entries of the id map read at once, at most
 
 
 class Ids:
@@ -33,7 +34,8 @@ class Ids:
     def _find(self, user: Any) -> int | None:
         """Position in natural order, or None."""
         if self.kind == "string":
-            return self._search(user.encode(), self._string) if isinstance(user, str) else None
+            # Half a surrogate pair has no encoding, so it is nobody's id.
+            return self._search(user.encode("utf-8", "surrogatepass"), self._string) if isinstance(user, str) else None
         if isinstance(user, bool):
             return None
         try:
@@ -44,7 +46,7 @@ class Ids:
             return value if 0 <= value < self._count else None
         return self._search(value, lambda at: int(self._store.read("ids.values", at, at + 1)[0]))
 
-    def _search(self, wanted: Any, entry: Any) -> int | None:
+    def _search(self, wanted: Any, entry: Callable[[int], Any]) -> int | None:
         low, high = 0, self._count
         while low < high:
             middle = (low + high) // 2
@@ -65,13 +67,30 @@ class Ids:
             numbers = self._entries("order.to_natural", numbers)
         if self.kind == "dense":
             return numbers.astype(np.int64)
-        if self.kind == "string":
-            return np.array([self._string(int(at)).decode() for at in numbers], object)
-        return self._entries("ids.values", numbers)
+        return self._strings(numbers) if self.kind == "string" else self._entries("ids.values", numbers)
 
     def _entries(self, section: str, positions: Array) -> Array:
-        """Entries at arbitrary positions: single reads for a few, the whole section for many."""
-        if positions.size * NEAR >= self._count:
-            return self._store.read(section)[positions]
-        values = [self._store.read(section, int(at), int(at) + 1) for at in positions]
-        return np.concatenate(values) if values else self._store.read(section, 0, 0)
+        """Entries at arbitrary positions of a section."""
+        values = np.empty(positions.size, self._store.manifest.sections[section].dtype)
+        for which, first, last in stretches(positions):
+            values[which] = self._store.read(section, first, last + 1)[positions[which].astype(np.int64) - first]
+        return values
+
+    def _strings(self, positions: Array) -> Array:
+        values = np.empty(positions.size, object)
+        for which, first, last in stretches(positions):
+            offsets = self._store.read("ids.offsets", first, last + 2)
+            data = self._store.read("ids.bytes", int(offsets[0]), int(offsets[-1])).tobytes()
+            bounds = (offsets - offsets[0]).tolist()
+            for i, at in zip(which.tolist(), (positions[which].astype(np.int64) - first).tolist(), strict=True):
+                values[i] = data[bounds[at] : bounds[at + 1]].decode()
+        return values
+
+
+def stretches(positions: Array) -> Iterator[tuple[Array, int, int]]:
+    """Positions that lie near each other, as indices into `positions` and the first and last of them."""
+    order = np.argsort(positions, kind="stable")
+    ascending = positions[order].astype(np.int64)
+    for which in np.split(order, np.flatnonzero(np.diff(ascending // STRETCH)) + 1):
+        if which.size:
+            yield which, int(positions[which[0]]), int(positions[which[-1]])

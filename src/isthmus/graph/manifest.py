@@ -27,6 +27,9 @@ DTYPES = {
     "ids.values": {"int64", "uint64"}, "ids.offsets": {"int64"}, "ids.bytes": {"uint8"},
     "order.to_natural": {"uint32", "uint64"}, "order.from_natural": {"uint32", "uint64"},
 }  # fmt: skip
+COUNTS = ("vertices", "edges", "arcs", "self_loops")
+FLAGS = ("directed", "weighted", "parallel", "in_edges", "negative_weights")
+NOUNS = {int: "a count", bool: "true or false", str: "a text", dict: "an object"}
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def decode(data: bytes, where: str) -> Manifest:
         raise StoreError(f"{where}: the manifest is damaged (its checksum does not match)")
     try:
         body = json.loads(data)
-        if body.pop("format") != FORMAT:
+        if not isinstance(body, dict) or body.pop("format", None) != FORMAT:
             raise StoreError(f"{where}: not an Isthmus store")
         version = body.pop("version")
         if version != VERSION:
@@ -92,19 +95,42 @@ def decode(data: bytes, where: str) -> Manifest:
         body.pop("checksum")
         sections = {name: Section(**section) for name, section in body.pop("sections").items()}
         manifest = Manifest(**body, sections=sections)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(f"{where}: the manifest does not have the expected members: {error}") from error
-    check(manifest, where)
+    check_types(manifest, where)
+    check_counts(manifest, where)
+    check_sections(manifest, where)
     return manifest
 
 
-def check(manifest: Manifest, where: str) -> None:
+def check_types(manifest: Manifest, where: str) -> None:
+    """JSON promises no types; arithmetic on a wrong one would end in anything but a clear message."""
+    typed: list[tuple[str, Any, type]] = [(name, getattr(manifest, name), int) for name in COUNTS]
+    typed += [(name, getattr(manifest, name), bool) for name in FLAGS]
+    typed += [(name, getattr(manifest, name), str) for name in ("ids", "order")] + [("origin", manifest.origin, dict)]
+    for name, section in manifest.sections.items():
+        typed += [(f"{name}.dtype", section.dtype, str), (f"{name}.count", section.count, int)]
+        typed += [(f"{name}.checksums", section.checksums, str)]
+    for name, value, kind in typed:
+        if type(value) is not kind or (isinstance(value, int) and value < 0):
+            raise StoreError(f"{where}: expected {name} to be {NOUNS[kind]}, got {value!r}")
+
+
+def check_counts(manifest: Manifest, where: str) -> None:
+    """Edges, arcs and self loops must agree."""
+    edges, arcs, loops = manifest.edges, manifest.arcs, manifest.self_loops
+    if loops > edges or arcs != (edges if manifest.directed else 2 * edges - loops):
+        kind = "directed" if manifest.directed else "undirected"
+        raise StoreError(f"{where}: claims {edges} {kind} edges, {loops} self loops and {arcs} arcs, which do not agree")
+
+
+def check_sections(manifest: Manifest, where: str) -> None:
     """The counts of the sections must follow from those of the graph."""
-    n, arcs, directed = manifest.vertices, manifest.arcs, manifest.directed
+    n, arcs = manifest.vertices, manifest.arcs
     expected = {"out.offsets": n + 1, "out.targets": arcs}
     if manifest.weighted:
         expected["out.weights"] = arcs
-    if directed and manifest.in_edges:
+    if manifest.directed and manifest.in_edges:
         expected |= {"in.offsets": n + 1, "in.targets": arcs}
         if manifest.weighted:
             expected["in.weights"] = arcs
@@ -124,7 +150,7 @@ def check(manifest: Manifest, where: str) -> None:
     for name, section in manifest.sections.items():
         if section.dtype not in DTYPES[name]:
             raise StoreError(f"{where}: section {name} has type {section.dtype!r}")
-        if section.count < 0 or expected[name] not in (section.count, -1):
+        if expected[name] not in (section.count, -1):
             raise StoreError(f"{where}: section {name} claims {section.count} entries, expected {expected[name]}")
-    if manifest.ids == "dense" and "ids.values" in manifest.sections:
-        raise StoreError(f"{where}: dense ids have no id section")
+    if manifest.ids in ("int64", "uint64") and manifest.sections["ids.values"].dtype != manifest.ids:
+        raise StoreError(f"{where}: section ids.values has type {manifest.sections['ids.values'].dtype!r}, the ids are {manifest.ids}")

@@ -25,7 +25,7 @@ def degrees(store: Store | MemoryStore) -> tuple[Array, Array]:
     into = np.zeros(out.size, np.int64)
     for at in range(0, store.manifest.arcs, TARGETS_AT_ONCE):
         targets = store.read("out.targets", at, min(at + TARGETS_AT_ONCE, store.manifest.arcs))
-        into += np.bincount(targets, minlength=out.size)
+        into += np.bincount(targets.astype(np.int64), minlength=out.size)
     return out, into
 
 

@@ -7,8 +7,8 @@ files are opened at once and stay open, so a reader keeps its graph even while a
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,40 +24,73 @@ class Store:
     """An open store. Sections are read by name and element range."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
         self._files: dict[str, int] = {}
-        self.manifest = self._read_manifest()
-        try:
-            for name, section in self.manifest.sections.items():
-                self._open(name, padded(section.bytes))
-                self._open(name + CHECKSUMS, section.blocks * 8)
-        except BaseException:
-            self.close()
-            raise
+        self.path = Path(path)
+        while True:
+            folder = self._open_folder()
+            try:
+                self.manifest = self._open_all(folder)
+                return
+            except BaseException as error:
+                self.close()
+                if not isinstance(error, StoreError) or not self._was_replaced(folder):
+                    raise
+            finally:
+                os.close(folder)
 
-    def _read_manifest(self) -> Manifest:
+    def _open_folder(self) -> int:
+        """All names are looked up in one open folder: a writer may put another store at the path meanwhile."""
+        try:
+            return os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            raise StoreError(f"{self.path}: no such store") from None
+        except NotADirectoryError:
+            raise StoreError(f"{self.path}: is not an Isthmus store (a store is a folder)") from None
+        except OSError as error:
+            raise StoreError(f"{self.path}: {error.strerror}") from error
+
+    def _was_replaced(self, folder: int) -> bool:
+        try:
+            return not os.path.samestat(os.stat(self.path), os.fstat(folder))
+        except OSError:
+            return False
+
+    def _open_all(self, folder: int) -> Manifest:
+        manifest = self._read_manifest(folder)
+        for name, section in manifest.sections.items():
+            self._open(folder, name, padded(section.bytes))
+            self._open(folder, name + CHECKSUMS, section.blocks * 8)
+        return manifest
+
+    def _read_manifest(self, folder: int) -> Manifest:
         path = self.path / NAME
         try:
-            with path.open("rb") as file:
-                data = file.read(MAX_BYTES + 1)
+            with open(os.open(NAME, os.O_RDONLY | os.O_NONBLOCK, dir_fd=folder), "rb") as file:
+                data = file.read(MAX_BYTES + 1) or b""
         except FileNotFoundError:
-            what = "is not an Isthmus store (no manifest.json)" if self.path.exists() else "no such store"
-            raise StoreError(f"{self.path}: {what}") from None
+            raise StoreError(f"{self.path}: is not an Isthmus store (no {NAME})") from None
         except OSError as error:
             raise StoreError(f"{path}: {error.strerror}") from error
         if len(data) > MAX_BYTES:
             raise StoreError(f"{path}: larger than any manifest")
         return decode(data, str(path))
 
-    def _open(self, name: str, size: int) -> None:
+    def _open(self, folder: int, name: str, size: int) -> None:
         path = self.path / name
         try:
-            self._files[name] = os.open(path, os.O_RDONLY)
+            self._files[name] = os.open(name, os.O_RDONLY | os.O_NONBLOCK, dir_fd=folder)
         except OSError as error:
             raise StoreError(f"{path}: {error.strerror}") from error
-        actual = os.fstat(self._files[name]).st_size
-        if actual != size:
-            raise StoreError(f"{path}: expected {size} bytes by the manifest, found {actual}; the store is damaged")
+        found = os.fstat(self._files[name])
+        if not stat.S_ISREG(found.st_mode):
+            raise StoreError(f"{path}: is not a file")
+        if found.st_size != size:
+            raise StoreError(f"{path}: expected {size} bytes by the manifest, found {found.st_size}; the store is damaged")
+
+    def _read(self, name: str, array: Array, offset: int) -> None:
+        if name not in self._files:
+            raise StoreError(f"{self.path}: {name} cannot be read; the store is closed")
+        read_into(self._files[name], array.view(np.uint8).data, offset, str(self.path / name))
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
         """Elements start:stop of a section, in a new array."""
@@ -66,32 +99,28 @@ class Store:
         if not 0 <= start <= stop <= section.count:
             raise StoreError(f"{self.path}: {name} has {section.count} entries, asked for {start}:{stop}")
         array = np.empty(stop - start, np.dtype(section.dtype).newbyteorder("<"))
-        read_into(self._files[name], memoryview(array.view(np.uint8)), start * array.itemsize, str(self.path / name))
+        self._read(name, array, start * array.itemsize)
         return array
 
     def read_blocks(self, name: str, first: int, count: int) -> tuple[memoryview, Array]:
         """`count` whole blocks of a section's file, and the checksums they should have."""
-        data = np.empty(count * BLOCK, np.uint8)
-        read_into(self._files[name], memoryview(data), first * BLOCK, str(self.path / name))
-        sums = np.empty(count, "<u8")
-        table = name + CHECKSUMS
-        read_into(self._files[table], memoryview(sums.view(np.uint8)), first * 8, str(self.path / table))
-        return memoryview(data), sums
+        data, sums = np.empty(count * BLOCK, np.uint8), np.empty(count, "<u8")
+        self._read(name, data, first * BLOCK)
+        self._read(name + CHECKSUMS, sums, first * 8)
+        return data.data, sums
 
     def read_table(self, name: str) -> bytes:
         """A section's whole table of checksums, as stored."""
         data = np.empty(self.manifest.sections[name].blocks * 8, np.uint8)
-        table = name + CHECKSUMS
-        read_into(self._files[table], memoryview(data), 0, str(self.path / table))
+        self._read(name + CHECKSUMS, data, 0)
         return data.tobytes()
 
     def __contains__(self, name: str) -> bool:
         return name in self.manifest.sections
 
     def close(self) -> None:
-        for descriptor in self._files.values():
-            os.close(descriptor)
-        self._files.clear()
+        while self._files:
+            os.close(self._files.popitem()[1])
 
     def __del__(self) -> None:
         self.close()
@@ -110,12 +139,15 @@ class MemoryStore:
         self._arrays = arrays
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
-        view: Any = self._arrays[name][start:stop]
+        """Elements start:stop of a section: a read-only view."""
+        if name not in self._arrays and name in self.manifest.sections:
+            raise StoreError(f"{name} cannot be read; the graph is closed")
+        view = self._arrays[name][start:stop]
         view.flags.writeable = False
         return view
 
     def __contains__(self, name: str) -> bool:
-        return name in self._arrays
+        return name in self.manifest.sections
 
     def close(self) -> None:
         self._arrays = {}

@@ -1,7 +1,7 @@
 """Writing a store so that a crash, a full disk or Ctrl-C leaves the target path as it was.
 
 Sections grow at the end, in any interleaving, under a temporary folder beside the target. `commit` syncs them,
-writes the manifest and renames the folder into place, exchanging it in one step with what stood there.
+writes the manifest and renames the store into place, exchanging it in one step with what stood there.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from isthmus.memory import Budget, format_size
 
 STAGING = 4 << 20  # one direct write; larger ones were no faster
 RENAME_EXCHANGE, AT_FDCWD = 2, -100
+ASIDE = "replaced"  # where the old store waits, in the work folder, while an exchange takes two steps
 
 
 class Writer(Protocol):
@@ -69,7 +70,7 @@ class SectionFile:
                 self._flush(STAGING)
 
     def _flush(self, size: int) -> None:
-        data = memoryview(self._staging)[:size]
+        data = self._staging.data[:size]
         hash_block = xxhash.xxh3_64_intdigest
         self._sums.extend([hash_block(data[at : at + BLOCK]) for at in range(0, size, BLOCK)])
         write_all(self._file, data, self._written, str(self.path))
@@ -82,7 +83,10 @@ class SectionFile:
         self._staging[self._filled : self._filled + tail] = 0
         if self._filled:
             self._flush(self._filled + tail)
-        os.fsync(self._file)
+        try:
+            os.fsync(self._file)
+        except OSError as error:
+            raise StoreError(f"{self.path}: cannot sync: {error.strerror}") from error
         table = np.frombuffer(self._sums, np.uint64).astype("<u8").tobytes()
         write_synced(self.path.with_name(self.path.name + CHECKSUMS), table)
         self.close()
@@ -92,6 +96,10 @@ class SectionFile:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+    def remove(self) -> None:
+        self.close()
+        self.path.unlink()
 
 
 def write_synced(path: Path, data: bytes) -> None:
@@ -117,12 +125,15 @@ class WriterLock:
                 raise StoreError(f"{target.parent}: cannot write here: {error.strerror}") from error
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                with contextlib.suppress(FileNotFoundError):
+                    if os.path.samestat(os.stat(self.path), os.fstat(self._file)):
+                        return
             except BlockingIOError:
                 os.close(self._file)
                 raise StoreError(f"{target}: another process is writing this store") from None
-            with contextlib.suppress(FileNotFoundError):
-                if os.stat(self.path).st_ino == os.fstat(self._file).st_ino:
-                    return
+            except OSError as error:
+                os.close(self._file)
+                raise StoreError(f"{self.path}: cannot lock: {error.strerror}") from error
             os.close(self._file)  # the last holder removed it between our open and our lock
 
     def release(self) -> None:
@@ -132,11 +143,14 @@ class WriterLock:
 
 
 class StoreWriter:
-    """Writes a store at `path`. Use as a context manager: leaving without `commit` removes every trace."""
+    """Writes a store at `path`. Use as a context manager: leaving without `commit` removes every trace.
+
+    A work folder beside the target holds the growing store and whatever scratch files there are.
+    """
 
     def __init__(self, path: str | Path, overwrite: bool = False) -> None:
-        self.target = Path(os.path.abspath(path))
-        if self.target.suffix != SUFFIX:
+        self.target = Path(os.path.realpath(path))  # a link to a store stays, what it points to is replaced
+        if Path(path).suffix != SUFFIX:
             raise OptionError(f"a store's name ends in {SUFFIX}: {path} does not")
         if not self.target.parent.is_dir():
             raise StoreError(f"{self.target.parent}: no such folder")
@@ -144,54 +158,64 @@ class StoreWriter:
         self._check_target()
         self._lock = WriterLock(self.target)
         self._sections: dict[str, SectionFile] = {}
+        self.folder: Path | None = self.target.with_name(f"{self._work_name}{os.getpid()}")
+        self._store = self.folder / "store"
         try:
+            self._recover()
             self._check_target()
-            self._remove_abandoned()
-            self.folder: Path | None = self.target.with_name(f".{self.target.name}.tmp-{os.getpid()}")
-            self.folder.mkdir()
+            self._store.mkdir(parents=True)
         except OSError as error:
-            self._lock.release()
+            self._abandon()
             raise StoreError(f"{self.target.parent}: cannot write here: {error.strerror}") from error
-        except StoreError:
-            self._lock.release()
+        except BaseException:
+            self._abandon()
             raise
+
+    @property
+    def _work_name(self) -> str:
+        return f".{self.target.name}.tmp-"
 
     def _check_target(self) -> None:
         if not os.path.lexists(self.target):
             return
         if not self._overwrite:
-            raise StoreError(f"{self.target}: exists already; give --overwrite to replace it")
+            raise StoreError(f"{self.target}: exists already; give --overwrite (overwrite=True) to replace it")
         if not (self.target / NAME).is_file():
             raise StoreError(f"{self.target}: exists and is not an Isthmus store; not replacing it")
 
-    def _remove_abandoned(self) -> None:
-        """What a killed writer of the same path left; we hold the lock, so nobody uses it."""
-        for leftover in self.target.parent.glob(f".{self.target.name}.tmp-*"):
-            shutil.rmtree(leftover, ignore_errors=True)
+    def _recover(self) -> None:
+        """Clear away what a killed writer of the same path left; we hold the lock, so nobody uses it."""
+        for work in self.target.parent.iterdir():
+            if work.name.startswith(self._work_name):
+                if not os.path.lexists(self.target) and (work / ASIDE).is_dir():
+                    os.rename(work / ASIDE, self.target)  # killed in the middle of an exchange in two steps
+                shutil.rmtree(work, ignore_errors=True)
 
     def section(self, name: str, dtype: Any, at_most: int) -> None:
-        """Begin a section; `at_most` is unused here, a file can grow."""
-        assert self.folder is not None
-        self._sections[name] = SectionFile(self.folder / name, dtype)
+        """Begin a section, afresh if it was begun before; `at_most` is unused here, a file can grow."""
+        if name in self._sections:
+            self._sections.pop(name).remove()
+        self._sections[name] = SectionFile(self._store / name, dtype)
 
     def append(self, name: str, array: Array) -> None:
         self._sections[name].append(array)
 
     def commit(self, manifest: Manifest) -> Store:
         """Make the store appear at its path, whole. Afterwards the sections cannot grow."""
-        assert self.folder is not None
         sections = {name: file.finish() for name, file in self._sections.items()}
-        write_synced(self.folder / NAME, replace(manifest, sections=sections).encode())
-        fsync_folder(self.folder)
+        write_synced(self._store / NAME, replace(manifest, sections=sections).encode())
+        store = Store(self._store)  # before the rename: whatever fails, fails while the target is as it was
         try:
+            fsync_folder(self._store)
             if os.path.lexists(self.target):
-                exchange(self.folder, self.target)
+                exchange(self._store, self.target)
             else:
-                os.rename(self.folder, self.target)
+                os.rename(self._store, self.target)
+            fsync_folder(self.target.parent)
         except OSError as error:
-            raise StoreError(f"{self.target}: cannot rename the finished store into place: {error.strerror}") from error
-        fsync_folder(self.target.parent)
-        return Store(self.target)
+            raise StoreError(f"{self.target}: cannot put the finished store into place: {error.strerror}") from error
+        store.path = self.target
+        return store
 
     def __enter__(self) -> Self:
         return self
@@ -199,26 +223,30 @@ class StoreWriter:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for file in self._sections.values():
             file.close()
-        if self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)  # after an exchange: the store that was replaced
+        self._abandon()
+
+    def _abandon(self) -> None:
+        assert self.folder is not None
+        shutil.rmtree(self.folder, ignore_errors=True)  # after an exchange it holds the store that was replaced
         self._lock.release()
 
 
 def exchange(new: Path, old: Path) -> None:
     """Swap two folders in one step, so that `old` is at no moment missing."""
     libc = ctypes.CDLL(None, use_errno=True)
-    done = -1
     if hasattr(libc, "renameat2"):
         done = libc.renameat2(AT_FDCWD, os.fsencode(new), AT_FDCWD, os.fsencode(old), RENAME_EXCHANGE)
-    if done != 0:  # a file system without exchange: the path is missing for a moment
-        aside = new.with_name(new.name + "-old")
+        if done == 0:
+            return
+    # A file system without exchange: the path is missing for a moment.
+    aside = new.with_name(ASIDE)
+    try:
         os.rename(old, aside)
-        try:
-            os.rename(new, old)
-        except OSError:
+        os.rename(new, old)
+    except BaseException:  # Ctrl-C too
+        if not os.path.lexists(old):
             os.rename(aside, old)
-            raise
-        os.rename(aside, new)
+        raise
 
 
 class MemoryWriter:

@@ -10,15 +10,22 @@ from numba import uint64
 from isthmus.kernels.compile import kernel
 from isthmus.kernels.generate import mix
 
-FINE, OUT_OF_RANGE, NOT_SORTED = range(3)
-PROBLEMS = {OUT_OF_RANGE: "a target is not a vertex", NOT_SORTED: "a list is not sorted"}
+FINE, OUT_OF_RANGE, NOT_SORTED, REPEATED = range(4)
+PROBLEMS = {
+    OUT_OF_RANGE: "a target is not a vertex",
+    NOT_SORTED: "a list is not sorted",
+    REPEATED: "a list repeats a target, in a graph without parallel edges",
+}
 
 
 @kernel
-def check_lists(offsets: Any, first_arc: Any, overlap: Any, targets: Any, weights: Any, first_vertex: Any, n: Any) -> Any:
+def check_lists(
+    offsets: Any, first_arc: Any, overlap: Any, targets: Any, weights: Any, first_vertex: Any, n: Any, simple: Any
+) -> Any:
     """(status, sum of hashes of arcs, the same of the arcs turned round, self loops).
 
     `targets` are the arcs from `first_arc` on; the first `overlap` of them only serve to check the order.
+    A `simple` graph has no parallel edges.
     """
     r = np.searchsorted(offsets, first_arc, side="right") - 1
     forward = backward = uint64(0)
@@ -34,6 +41,8 @@ def check_lists(offsets: Any, first_arc: Any, overlap: Any, targets: Any, weight
             return OUT_OF_RANGE, forward, backward, loops
         if not fresh and targets[i] < targets[i - 1]:
             return NOT_SORTED, forward, backward, loops
+        if simple and not fresh and targets[i] == targets[i - 1]:
+            return REPEATED, forward, backward, loops
         if i < overlap:
             continue
         bits = uint64(0) if weights is None else uint64(weights[i]) * uint64(0xD6E8FEB86659FD93)

@@ -12,12 +12,19 @@ U64 = numba.uint64
 
 def kernel(function: Any) -> Any:
     """Compile `function` on first call, release the GIL while it runs, keep the machine code on disk."""
-    return numba.njit(nogil=True, cache=True)(function)
+    return compiled(function, {})
 
 
 def inline(function: Any) -> Any:
     """Compile a small function that kernels call; LLVM inlines it."""
-    return numba.njit(nogil=True, cache=True, inline="never")(function)
+    return compiled(function, {"inline": "never"})
+
+
+def compiled(function: Any, options: dict[str, Any]) -> Any:
+    try:
+        return numba.njit(nogil=True, cache=True, **options)(function)
+    except RuntimeError:  # no folder to keep machine code in: neither beside the source nor in the user's cache
+        return numba.njit(nogil=True, **options)(function)
 
 
 def c_function(name: str, result: Any, *arguments: Any) -> Any:
