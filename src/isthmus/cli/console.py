@@ -1,13 +1,12 @@
-"""What commands share: progress bars, tables, one-line errors and exit codes."""
+"""What commands share: progress bars, tables, one-line errors."""
 
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -16,10 +15,11 @@ err = Console(stderr=True, highlight=False)
 class Bar:
     """Draws progress with rate and time left on standard error; silent where that is no terminal."""
 
-    def __init__(self, wanted: bool = True) -> None:
+    def __init__(self) -> None:
         self._progress: Any = None
         self._task: Any = None
-        if wanted and err.is_terminal:
+        self._unit = ""
+        if err.is_terminal:
             from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
             self._progress = Progress(
@@ -48,9 +48,15 @@ class Bar:
     def advance(self, amount: int) -> None:
         if self._progress is None:
             return
-        task = self._progress.tasks[-1]
-        rate = f"{people(task.speed or 0)}{'B' if self._unit == 'B' else ' ' + self._unit}/s"
-        self._progress.update(self._task, advance=amount, rate=rate)
+        speed = self._progress.tasks[-1].speed or 0
+        self._progress.update(self._task, advance=amount, rate=rate(speed, self._unit))
+
+
+def rate(speed: float, unit: str) -> str:
+    """'12.3 MB/s', '4.56 M edges/s'."""
+    from isthmus.memory import format_size
+
+    return f"{format_size(speed)}/s" if unit == "B" else f"{people(speed)} {unit}/s"
 
 
 def people(count: float) -> str:
@@ -62,30 +68,37 @@ def people(count: float) -> str:
     return f"{count:.3g} T"
 
 
+def counted(count: int, noun: str) -> str:
+    """'1 edge', '1,234 edges'."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def show_json(value: Any) -> None:
     """One line of JSON on standard output, and nothing else there."""
-    sys.stdout.write(json.dumps(value) + "\n")
+    print(json.dumps(value), flush=True)  # flushed here, where a closed pipe is still an error someone handles
 
 
 def facts(title: str, rows: list[tuple[str, str]]) -> None:
-    """A small two-column table."""
-    table = Table(title=title, title_justify="left", title_style="bold", show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.add_column(style="cyan")
-    table.add_column()
+    """A title and two columns."""
+    say(title, "bold")
+    width = max((len(name) for name, _ in rows), default=0)
     for name, value in rows:
-        table.add_row(name, value)
-    out.print(table)
+        out.print(Text.assemble((name.ljust(width), "cyan"), "  ", plain(value)), soft_wrap=True)
+
+
+def say(text: str, style: str = "") -> None:
+    out.print(Text(plain(text), style), soft_wrap=True)
 
 
 def warn(text: str) -> None:
-    err.print(f"[yellow]note:[/yellow] {escape(text)}", soft_wrap=True)
+    err.print(Text.assemble(("note:", "yellow"), " ", plain(text)), soft_wrap=True)
 
 
 def fail(text: str) -> None:
-    err.print(f"[red]error:[/red] {escape(text)}", soft_wrap=True)
+    err.print(Text.assemble(("error:", "red"), " ", plain(text)), soft_wrap=True)
 
 
-def escape(text: str) -> str:
-    from rich.markup import escape as escape_markup
-
-    return escape_markup(text)
+def plain(text: str) -> str:
+    """One line that any terminal can show: line breaks and control characters in file names come out escaped."""
+    shown = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+    return shown.encode(errors="backslashreplace").decode()

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import signal
 import sys
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 import isthmus
-from isthmus.cli import graphs
+from isthmus.cli import generate, graphs
 from isthmus.errors import IsthmusError
 
 app = typer.Typer(
     name="isthmus", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
     help="Graph algorithms when the edges do not fit in fast memory.", context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
+generate.register(app)
 graphs.register(app)
 
 
@@ -37,30 +38,37 @@ def terminate(number: int, frame: object) -> None:
     raise SystemExit(128 + number)
 
 
-def main() -> None:
-    signal.signal(signal.SIGTERM, terminate)
+def main() -> NoReturn:
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP on purpose
+            signal.signal(number, terminate)
     try:
-        app(standalone_mode=False)
+        code = app(standalone_mode=False)  # what typer.Exit carried, or what the command returned
+        sys.exit(code if isinstance(code, int) else 0)
     except IsthmusError as error:
         stop(str(error), error.exit_code)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         stop("interrupted; nothing was changed", 130)
-    except typer.Abort:
-        stop("interrupted; nothing was changed", 130)
-    except BrokenPipeError:
-        sys.exit(141)
     except OSError as error:
-        stop(f"{error.filename or 'I/O'}: {error.strerror or error}", 1)
+        stop(f"{error.filename or 'input or output'}: {error.strerror or error}", 1)
     except MemoryError:
         stop("out of memory; give a smaller --memory", 1)
     except Exception as error:
-        if type(error).__module__.startswith(("click", "typer")) and hasattr(error, "exit_code"):
-            error.show()  # type: ignore[attr-defined]
-            sys.exit(error.exit_code)
-        raise
+        if not hasattr(error, "format_message"):
+            raise
+        misused(error)
 
 
-def stop(text: str, code: int) -> None:
+def misused(error: Any) -> NoReturn:
+    """A mistake in the words of the command line itself, as typer found it."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+        sys.exit(error.exit_code)
+    command = error.ctx.command_path if getattr(error, "ctx", None) else "isthmus"
+    stop(f"{error.format_message().rstrip('.')} (see {command} --help)", error.exit_code)
+
+
+def stop(text: str, code: int) -> NoReturn:
     from isthmus.cli.console import fail
 
     fail(text)

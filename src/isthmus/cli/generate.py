@@ -1,0 +1,125 @@
+"""`isthmus generate KIND`: graphs by formula.
+
+A function here has a kind's own options and returns what it says to `isthmus.generate`; the options that all
+kinds share are added by `command`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from isthmus.cli.options import (
+    InEdges,
+    Json,
+    Keep,
+    Memory,
+    Order,
+    OrderOption,
+    Output,
+    Overwrite,
+    Preset,
+    SelfLoops,
+    Threads,
+    WeightOption,
+    WeightType,
+)  # fmt: skip
+
+Shape = dict[str, Any]
+Vertices = Annotated[int, typer.Option(min=0, help="How many vertices.")]
+Repeats = Annotated[Keep, typer.Option("--parallel", help="What becomes of repeated edges.")]
+Weights = Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Weights drawn evenly: 1:255 for integers, 0.0:1.0 for reals.")]
+Chance = Annotated[float | None, typer.Option(min=0, max=1, help="Chance of a quadrant; --a, --b and --c go together.")]
+
+
+def shared(
+    output: Output,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same graph, whatever the number of threads.")] = 1,
+    directed: Annotated[bool, typer.Option("--directed/--undirected", help="Whether edges have a direction.")] = False,
+    weights: Weights = None, weight_type: WeightOption = None, in_edges: InEdges = True, order: OrderOption = Order.natural,
+    memory: Memory = None, threads: Threads = None, overwrite: Overwrite = False, json: Json = False,
+) -> None:  # fmt: skip
+    """The options of every kind, as a signature."""
+
+
+def rmat(
+    scale: Annotated[int, typer.Option(min=0, max=32, help="2**scale vertices.")],
+    edge_factor: Annotated[float, typer.Option(help="Edges per vertex, before cleaning.")] = 16,
+    preset: Annotated[Preset, typer.Option(help="graph500: a, b, c = 0.57, 0.19, 0.19; parmat: 0.5, 0.2, 0.2.")] = Preset.graph500,
+    a: Chance = None, b: Chance = None, c: Chance = None,
+    permute: Annotated[bool, typer.Option("--permute", help="Shuffle the vertex ids.")] = False,
+    self_loops: SelfLoops = Keep.drop, parallel: Repeats = Keep.drop,
+) -> Shape:  # fmt: skip
+    """Recursive-matrix graph (Graph500's Kronecker graphs): skewed degrees, short paths."""
+    shape: Shape = {"scale": scale, "edge_factor": edge_factor, "permute": permute, "self_loops": self_loops, "parallel": parallel}
+    if a is None and b is None and c is None:
+        return {**shape, "preset": preset.value}
+    if a is None or b is None or c is None:
+        from isthmus.errors import OptionError
+
+        raise OptionError("--a, --b and --c go together; the fourth quadrant takes the rest")
+    return {**shape, "probabilities": (a, b, c)}
+
+
+def uniform(
+    vertices: Vertices, edges: Annotated[int, typer.Option(min=0, help="Edges drawn, before cleaning.")],
+    self_loops: SelfLoops = Keep.drop, parallel: Repeats = Keep.drop,
+) -> Shape:  # fmt: skip
+    """Edges between vertices drawn evenly (Erdős-Rényi)."""
+    return {"vertices": vertices, "edges": edges, "self_loops": self_loops, "parallel": parallel}
+
+
+def grid(
+    rows: Annotated[int, typer.Option(min=1, help="How many rows.")],
+    columns: Annotated[int, typer.Option(min=1, help="How many columns.")],
+) -> Shape:  # fmt: skip
+    """A rows x columns grid: small degrees and long paths, like a road network."""
+    return {"rows": rows, "columns": columns}
+
+
+def path(vertices: Vertices) -> Shape:
+    """0 - 1 - 2 - ...: the longest diameter there is."""
+    return {"vertices": vertices}
+
+
+def star(vertices: Vertices) -> Shape:
+    """Vertex 0 joined to all others: one hub."""
+    return {"vertices": vertices}
+
+
+def complete(vertices: Vertices) -> Shape:
+    """Every pair of vertices joined."""
+    return {"vertices": vertices}
+
+
+def command(shape: Callable[..., Shape]) -> Callable[..., None]:
+    """A command with the options of `shape` and the shared ones."""
+    own = inspect.signature(shape, eval_str=True).parameters
+    everyone = inspect.signature(shared, eval_str=True).parameters
+
+    def run(**given: Any) -> None:
+        make(shape.__name__, shape(**{name: given.pop(name) for name in own}), **given)
+
+    run.__name__, run.__doc__ = shape.__name__, shape.__doc__
+    parameters = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in (*own.values(), *everyone.values())]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def make(kind: str, shape: Shape, output: Path, weight_type: WeightType | None, json: bool, **options: Any) -> None:
+    from isthmus.cli.graphs import built
+    from isthmus.graph.build import generate
+
+    built(lambda bar: generate(kind, output, weight_dtype=weight_type, progress=bar, **options, **shape), json, "made")
+
+
+def register(app: typer.Typer) -> None:
+    kinds = typer.Typer(no_args_is_help=True, help="Make a graph by formula.")
+    for shape in (rmat, uniform, grid, path, star, complete):
+        kinds.command()(command(shape))
+    app.add_typer(kinds, name="generate")

@@ -1,0 +1,65 @@
+"""Options that several commands have, said once."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Keep(StrEnum):
+    keep = "keep"
+    drop = "drop"
+
+
+class Parallel(StrEnum):
+    keep = "keep"
+    drop = "drop"
+    first = "first"
+    min = "min"
+    sum = "sum"
+
+
+class Order(StrEnum):
+    natural = "natural"
+    hub = "hub"
+
+
+class WeightType(StrEnum):
+    int32 = "int32"
+    float32 = "float32"
+    float64 = "float64"
+
+
+class Preset(StrEnum):
+    graph500 = "graph500"
+    parmat = "parmat"
+
+
+class IdKind(StrEnum):
+    auto = "auto"
+    int = "int"
+    string = "string"
+
+
+RUNNING = "Running"  # the panel of options that change no answer
+
+StorePath = Annotated[Path, typer.Argument(metavar="STORE", help="A store, NAME.isthmus.", show_default=False)]
+Output = Annotated[Path, typer.Option("-o", "--output", help="The store to write: NAME.isthmus.", show_default=False)]
+SelfLoops = Annotated[Keep, typer.Option(help="What becomes of edges from a vertex to itself.")]
+InEdges = Annotated[bool, typer.Option("--in-edges/--no-in-edges", help="Keep in-edges of a directed graph as well.")]
+OrderOption = Annotated[Order, typer.Option(help="Vertex order; hub puts the top 8 % by out-degree x in-degree first.")]
+WeightOption = Annotated[
+    WeightType | None, typer.Option(help="How weights are stored. Default: int32 for integers, else float64.")
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="Most memory to use, such as 512MB. Default: 60 % of what is available.", rich_help_panel=RUNNING),
+]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads to use. Default: all cores.", rich_help_panel=RUNNING)]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace an existing store, in one step at the end.", rich_help_panel=RUNNING)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.", rich_help_panel=RUNNING)]
