@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import queue
+import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -19,7 +22,7 @@ def default_threads() -> int:
     """Cores this process may run on, or ISTHMUS_THREADS."""
     wish = os.environ.get("ISTHMUS_THREADS", "")
     if wish:
-        if not wish.isdigit() or int(wish) < 1:
+        if not wish.isdecimal() or int(wish) < 1:
             raise OptionError(f"ISTHMUS_THREADS: expected a number of threads, got {wish!r}")
         return int(wish)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -29,6 +32,8 @@ class Pool:
     """Worker threads. Leaving the `with` block drops what has not started and waits for what has."""
 
     def __init__(self, threads: int | None = None) -> None:
+        if threads is not None and threads < 1:
+            raise OptionError(f"threads: expected at least 1, got {threads}")
         self.threads = threads or default_threads()
         self._executor = ThreadPoolExecutor(self.threads, thread_name_prefix="isthmus")
 
@@ -38,20 +43,96 @@ class Pool:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._executor.shutdown(wait=True, cancel_futures=True)
 
-    def map(self, work: Callable[[Item], Result], items: Iterable[Item], ahead: int = 2) -> Iterator[Result]:
+    def map(self, work: Callable[[Item], Result], items: Iterable[Item], ahead: int = 2) -> Generator[Result, None, None]:
         """Results of `work` in the order of `items`, which are drawn no faster than they are consumed.
 
         At most `ahead` results beyond one per thread are under way or waiting. The first error in order is
-        raised; later ones are dropped.
+        raised; later ones are dropped. When the iterator ends, fails or is closed, nothing of it runs any
+        more, so that files and buffers the work uses may be closed.
         """
         pending: deque[Future[Result]] = deque()
         try:
             for item in items:
                 pending.append(self._executor.submit(work, item))
                 if len(pending) >= self.threads + ahead:
-                    yield pending.popleft().result()
+                    yield take_first(pending)
             while pending:
-                yield pending.popleft().result()
+                yield take_first(pending)
         finally:
-            for future in pending:
-                future.cancel()
+            wait([future for future in pending if not future.cancel()])
+
+
+def take_first(pending: deque[Future[Result]]) -> Result:
+    """Wait for the first result. It stays in `pending` meanwhile, so that an interrupt does not lose sight of it."""
+    result = pending[0].result()
+    pending.popleft()
+    return result
+
+
+class Team:
+    """Threads that run one function together and meet again: a fork-join of some tens of microseconds.
+
+    The calling thread is member 0. Meant for kernels that release the GIL.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.size = threads or default_threads()
+        self._work: list[queue.SimpleQueue[Callable[[int], None] | None]] = []
+        self._done: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        for member in range(1, self.size):
+            inbox: queue.SimpleQueue[Callable[[int], None] | None] = queue.SimpleQueue()
+            thread = threading.Thread(target=self._serve, args=(member, inbox), name=f"isthmus-team-{member}", daemon=True)
+            thread.start()
+            self._work.append(inbox)
+            self._threads.append(thread)
+
+    def _serve(self, member: int, inbox: queue.SimpleQueue[Callable[[int], None] | None]) -> None:
+        while (work := inbox.get()) is not None:
+            try:
+                work(member)
+                self._done.put(None)
+            except BaseException as error:
+                self._done.put(error)
+
+    def run(self, work: Callable[[int], None]) -> None:
+        """work(member) on every member; returns when all have, and raises what the first of them raised."""
+        for inbox in self._work:
+            inbox.put(work)
+        failure: BaseException | None = None
+        try:
+            work(0)
+        except BaseException as error:
+            failure = error
+        for _ in self._work:
+            other = self._done.get()
+            failure = failure or other
+        if failure is not None:
+            raise failure
+
+    def each(self, work: Callable[[int], None], count: int) -> None:
+        """work(0) ... work(count - 1), shared out as members become free."""
+        if count <= 1 or self.size == 1:
+            for index in range(count):
+                work(index)
+            return
+        turns = itertools.count()
+        stop = False
+
+        def member(_: int) -> None:
+            nonlocal stop
+            try:
+                while (index := next(turns)) < count and not stop:
+                    work(index)
+            except BaseException:
+                stop = True
+                raise
+
+        self.run(member)
+
+    def close(self) -> None:
+        for inbox in self._work:
+            inbox.put(None)
+        for thread in self._threads:
+            thread.join()
+        self._work, self._threads = [], []

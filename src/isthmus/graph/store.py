@@ -102,12 +102,17 @@ class Store:
         self._read(name, array, start * array.itemsize)
         return array
 
-    def read_blocks(self, name: str, first: int, count: int) -> tuple[memoryview, Array]:
-        """`count` whole blocks of a section's file, and the checksums they should have."""
-        data, sums = np.empty(count * BLOCK, np.uint8), np.empty(count, "<u8")
+    def read_blocks(self, name: str, first: int, count: int) -> memoryview:
+        """`count` whole blocks of a section's file."""
+        data = np.empty(count * BLOCK, np.uint8)
         self._read(name, data, first * BLOCK)
+        return data.data
+
+    def read_checksums(self, name: str, first: int, count: int) -> Array:
+        """The checksums that `count` blocks of a section should have."""
+        sums = np.empty(count, "<u8")
         self._read(name + CHECKSUMS, sums, first * 8)
-        return data.data, sums
+        return sums
 
     def read_table(self, name: str) -> bytes:
         """A section's whole table of checksums, as stored."""

@@ -65,7 +65,7 @@ def check_blocks(store: Store, name: str, verdict: Verdict, pool: Pool, progress
 
     def damaged(first: int) -> tuple[int, list[int]]:
         count = min(BLOCKS_AT_ONCE, section.blocks - first)
-        data, sums = store.read_blocks(name, first, count)
+        data, sums = store.read_blocks(name, first, count), store.read_checksums(name, first, count)
         hash_block = xxhash.xxh3_64_intdigest
         found = [hash_block(data[at : at + BLOCK]) for at in range(0, count * BLOCK, BLOCK)]
         return count, (np.flatnonzero(np.array(found, np.uint64) != sums) + first).tolist()

@@ -2,7 +2,8 @@
 
 A block must end with a newline, so that no inner loop needs a bounds check. A line is fields parted by
 blanks (runs of spaces or tabs) or by one comma or semicolon with blanks around it; a carriage return before
-the newline is ignored, and so are empty lines and lines that start with a comment character.
+the newline is ignored, and so are empty lines and lines that start with a comment character. Integers may be
+parted by any of these; other fields end at the file's `separator` only, so that "New York,Boston" is two.
 
 Numbers are read exactly: an integer that does not fit 64 bits is an error, and a decimal that needs more
 than double arithmetic to round correctly goes to the C library.
@@ -18,7 +19,7 @@ from numba import float64, intp, uint8, uint64
 
 from isthmus.kernels.compile import c_function, inline, kernel
 
-OK, WIDE, BAD_SOURCE, BAD_TARGET, BAD_WEIGHT, NEGATIVE, NOT_FINITE, TOO_BIG, MISSING = range(9)
+OK, WIDE, BAD_SOURCE, BAD_TARGET, BAD_WEIGHT, NEGATIVE, NOT_FINITE, TOO_BIG, MISSING, LONE_RETURN = range(10)
 # What a block held: bits of the `flags` value.
 SAW_NEGATIVE_ID, SAW_HUGE_ID, SAW_FRACTION, SAW_LARGE_WEIGHT = 1, 2, 4, 8
 
@@ -57,6 +58,52 @@ def next_field(text: Any, p: Any) -> Any:
         while is_blank(text[p]):
             p += 1
     return p
+
+
+@inline
+def next_text_field(text: Any, p: Any, separator: Any) -> Any:
+    """The start of the next field that may hold any text but `separator`, or where the line ends."""
+    while is_blank(text[p]):
+        p += 1
+    if text[p] == separator:
+        p += 1
+        while is_blank(text[p]):
+            p += 1
+    return p
+
+
+@inline
+def field_end(text: Any, p: Any, separator: Any) -> Any:
+    """(start, end, after) of the text of a field, without the quotes around it. end < start: no closing quote."""
+    if text[p] == QUOTE:
+        q = p + 1
+        while text[q] != QUOTE:
+            if text[q] == NEWLINE:
+                return p + 1, p, q
+            q += 1
+        after = q + 1
+        while text[after] == SPACE and separator != SPACE:
+            after += 1
+        return p + 1, q, after
+    q = p
+    while text[q] != separator and text[q] != NEWLINE and text[q] != RETURN and not (separator == SPACE and text[q] == TAB):
+        q += 1
+    end = q
+    while end > p and is_blank(text[end - 1]):
+        end -= 1
+    return p, end, q
+
+
+@inline
+def ends_text_field(text: Any, p: Any, separator: Any) -> Any:
+    c = text[p]
+    return c == separator or c == NEWLINE or c == RETURN or (separator == SPACE and c == TAB)
+
+
+@inline
+def lone_return(text: Any, p: Any) -> Any:
+    """A carriage return inside a line: the line ends of an old Mac, or damage."""
+    return text[p] == RETURN and text[p + 1] != NEWLINE and text[p + 1] != RETURN
 
 
 @inline
@@ -143,17 +190,19 @@ def not_a_number_word(text: Any, p: Any) -> Any:
     """Whether the field at `p` spells nan or inf(inity), with or without a sign."""
     if text[p] == 45 or text[p] == 43:
         p += 1
-    a, b, c = text[p] | 32, text[p + 1] | 32, text[p + 2] | 32
-    return (a == 110 and b == 97 and c == 110) or (a == 105 and b == 110 and c == 102)
+    # One letter at a time: the block ends with a newline, and behind that nothing may be read.
+    if text[p] | 32 == 110:
+        return text[p + 1] | 32 == 97 and text[p + 2] | 32 == 110
+    return text[p] | 32 == 105 and text[p + 1] | 32 == 110 and text[p + 2] | 32 == 102
 
 
 @inline
-def read_weight(text: Any, p: Any, allow_negative: Any, locale: Any) -> Any:
+def read_weight(text: Any, p: Any, allow_negative: Any, locale: Any, separator: Any) -> Any:
     """(status, value, is_integer, end) of a weight field."""
     value, integer, q = read_number(text, p, locale)
-    if q == p or not ends_field(text[q]):
-        # The block ends with a newline, so a short field never reads past it.
-        if not ends_field(text[p]) and not ends_field(text[p + 1]) and not_a_number_word(text, p):
+    # A comma that does not part fields is a decimal comma, which we do not read.
+    if q == p or not ends_field(text[q]) or (text[q] == COMMA and separator != COMMA):
+        if not_a_number_word(text, p):
             return NOT_FINITE, 0.0, False, q
         return BAD_WEIGHT, 0.0, False, q
     if not np.isfinite(value):
@@ -188,7 +237,7 @@ def count_lines(text: Any) -> Any:
 
 @kernel
 def parse_integer_edges(
-    text: Any, columns: Any, comments: Any, allow_negative: Any, locale: Any,
+    text: Any, columns: Any, separator: Any, comments: Any, allow_negative: Any, locale: Any,
     sources: Any, targets: Any, weights: Any,
 ) -> Any:  # fmt: skip
     """Fill `sources`, `targets` (uint32 or uint64) and, unless None, `weights` from whole lines of `text`.
@@ -223,7 +272,7 @@ def parse_integer_edges(
                     return TOO_BIG, edges, line, flags
                 if q == p or not ends_field(text[q]):
                     return (BAD_SOURCE if column == source_column else BAD_TARGET), edges, line, flags
-                if negative:
+                if negative and value:
                     if narrow:
                         return WIDE, edges, line, flags
                     flags |= SAW_NEGATIVE_ID
@@ -238,7 +287,7 @@ def parse_integer_edges(
                     targets[edges] = value
                 p = q
             elif column == weight_column:
-                status, weight, integer, p = read_weight(text, p, allow_negative, locale)
+                status, weight, integer, p = read_weight(text, p, allow_negative, locale, separator)
                 if status != OK:
                     return status, edges, line, flags
                 if not integer:
@@ -248,32 +297,19 @@ def parse_integer_edges(
                 if weights is not None:
                     weights[edges] = weight
             else:
-                while not ends_field(text[p]):
-                    p += 1
+                start, end, p = field_end(text, p, separator)
+                if end < start or not ends_text_field(text, p, separator):
+                    return BAD_TARGET, edges, line, flags
+        if lone_return(text, p):
+            return LONE_RETURN, edges, line, flags
         p = skip_line(text, p)
         edges += 1
     return OK, edges, p, flags
 
 
-@inline
-def field_end(text: Any, p: Any) -> Any:
-    """(start, end, after) of the text of a field, without the quotes around it. end < start: no closing quote."""
-    if text[p] == QUOTE:
-        q = p + 1
-        while text[q] != QUOTE:
-            if text[q] == NEWLINE:
-                return p + 1, p, q
-            q += 1
-        return p + 1, q, q + 1
-    q = p
-    while not ends_field(text[q]):
-        q += 1
-    return p, q, q
-
-
 @kernel
 def split_string_edges(
-    text: Any, columns: Any, comments: Any, allow_negative: Any, locale: Any,
+    text: Any, columns: Any, separator: Any, comments: Any, allow_negative: Any, locale: Any,
     spans: Any, weights: Any,
 ) -> Any:  # fmt: skip
     """Like parse_integer_edges, for ids that are text: `spans[e]` = source start, end, target start, end."""
@@ -293,11 +329,11 @@ def split_string_edges(
             continue
         for column in range(last_column + 1):
             if column > 0:
-                p = next_field(text, p)
+                p = next_text_field(text, p, separator)
             if text[p] == NEWLINE or text[p] == RETURN:
                 return MISSING, edges, line, flags
             if column == weight_column:
-                status, weight, integer, p = read_weight(text, p, allow_negative, locale)
+                status, weight, integer, p = read_weight(text, p, allow_negative, locale, separator)
                 if status != OK:
                     return status, edges, line, flags
                 if not integer:
@@ -307,13 +343,16 @@ def split_string_edges(
                 if weights is not None:
                     weights[edges] = weight
             else:
-                start, end, p = field_end(text, p)
-                if end < start or not ends_field(text[p]) or (end == start and column <= target_column):
+                start, end, p = field_end(text, p, separator)
+                needed = column == source_column or column == target_column
+                if end < start or not ends_text_field(text, p, separator) or (end == start and needed):
                     return (BAD_SOURCE if column == source_column else BAD_TARGET), edges, line, flags
                 if column == source_column:
                     spans[edges, 0], spans[edges, 1] = start, end
                 elif column == target_column:
                     spans[edges, 2], spans[edges, 3] = start, end
+        if lone_return(text, p):
+            return LONE_RETURN, edges, line, flags
         p = skip_line(text, p)
         edges += 1
     return OK, edges, p, flags
@@ -359,11 +398,15 @@ def parse_adjacency(text: Any, comments: Any, sources: Any, targets: Any, alone:
         column = 0
         while text[p] != NEWLINE and text[p] != RETURN:
             value, negative, q = read_integer(text, p)
-            if q <= p or not ends_field(text[q]):
+            if q == -1:
+                return TOO_BIG, edges, single, line, flags
+            if q == p or not ends_field(text[q]):
                 return BAD_SOURCE, edges, single, line, flags
-            if negative:
+            if negative and value:
                 flags |= SAW_NEGATIVE_ID
                 value = uint64(0) - value
+            elif value >> uint64(63):
+                flags |= SAW_HUGE_ID
             if column == 0:
                 first = value
             else:
@@ -372,6 +415,8 @@ def parse_adjacency(text: Any, comments: Any, sources: Any, targets: Any, alone:
                 edges += 1
             column += 1
             p = next_field(text, q)
+        if lone_return(text, p):
+            return LONE_RETURN, edges, single, line, flags
         if column == 1:
             alone[single] = first
             single += 1

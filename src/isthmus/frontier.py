@@ -1,0 +1,126 @@
+"""Active vertices: a byte map, and a queue while there are few (Grus's bitmap-directed frontier).
+
+Kernels mark a vertex in the byte map of the next iteration, atomically, and whoever marks it first puts it in
+its own queue. While the queues hold every marked vertex the frontier is sparse and costs nothing per inactive
+vertex: road networks need thousands of iterations. When a queue overflows the byte map alone counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from isthmus.graph.partition import Partitions
+from isthmus.kernels import rows
+
+Array = np.ndarray[Any, Any]
+QUEUE_SHARE, SMALLEST_QUEUE = 64, 1 << 12  # a queue holds a 64th of the vertices: sorting more costs more than a scan
+
+
+def frontier_bytes(vertices: int, threads: int) -> int:
+    """Near memory a frontier takes."""
+    return 2 * vertices + 4 * threads * queue_size(vertices)
+
+
+def queue_size(vertices: int) -> int:
+    return max(SMALLEST_QUEUE, vertices // QUEUE_SHARE)
+
+
+@dataclass
+class Activity:
+    """What is active in each partition: vertices, edges, and the link blocks that hold them."""
+
+    vertices: Array
+    edges: Array
+    blocks: Array
+    partition_edges: Array  # edges of each partition, active or not
+
+    @property
+    def active(self) -> Array:
+        """Partitions with any active edge."""
+        return np.flatnonzero(self.edges)
+
+
+class Frontier:
+    """Who is active now, and who will be next."""
+
+    def __init__(self, vertices: int, threads: int) -> None:
+        self.vertices = vertices
+        self.marks = np.zeros(vertices, np.uint8)
+        self.next_marks = np.zeros(vertices, np.uint8)
+        self.queues = np.empty((threads, queue_size(vertices)), np.uint32)
+        self.used = np.zeros(threads, np.int64)  # entries wanted in each queue; more than its size: overflow
+        self.list: Array | None = np.empty(0, np.uint32)  # the active vertices, ascending; None: see the marks
+        self.everyone = False
+        self.count = 0
+
+    def any(self) -> bool:
+        return self.count > 0
+
+    def start(self, active: Array | None) -> None:
+        """Begin with these vertices, or with everyone."""
+        self.everyone = active is None
+        if active is None:
+            self.list, self.count = None, self.vertices
+            return
+        chosen = np.unique(active).astype(np.uint32)
+        self.marks[chosen] = 1
+        self.list = chosen if chosen.size <= self.queues.shape[1] else None
+        self.count = int(chosen.size)
+
+    def advance(self) -> None:
+        """The marked vertices become the active ones."""
+        self._clear()
+        self.marks, self.next_marks = self.next_marks, self.marks
+        self.everyone = False
+        if (self.used <= self.queues.shape[1]).all():
+            parts = [queue[:used] for queue, used in zip(self.queues, self.used, strict=True) if used]
+            self.list = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.uint32)
+            self.count = int(self.list.size)
+        else:
+            self.list = None
+            self.count = int(np.count_nonzero(self.marks))
+        self.used[:] = 0
+
+    def _clear(self) -> None:
+        if self.list is not None:
+            self.marks[self.list] = 0
+        else:
+            self.marks[:] = 0
+
+    def everyone_again(self) -> None:
+        """The next iteration starts with everyone, whatever was marked."""
+        self.advance()
+        self._clear()
+        self.start(None)
+
+    def rows(self, first: int, last: int) -> Array:
+        """The active vertices of first:last, ascending."""
+        if self.list is not None:
+            begin, end = np.searchsorted(self.list, (first, last))
+            return self.list[begin:end]
+        out = np.empty(last - first, np.uint32)
+        return out[: rows.list_marked(self.marks, self.everyone, first, last, out)]
+
+    def activity(self, partitions: Partitions, offsets: Array, width: int, weight_width: int, block: int, team: Any) -> Activity:
+        """One pass over the active vertices."""
+        count = len(partitions)
+        found = Activity(*(np.zeros(count, np.int64) for _ in range(3)), partitions.arcs)
+        if self.list is not None:
+            rows.activity_of_rows(
+                self.list, offsets, partitions.cuts, width, weight_width, block,
+                found.vertices, found.edges, found.blocks,
+            )  # fmt: skip
+            return found
+
+        def one(p: int) -> None:
+            rows.activity_of_range(
+                p, partitions.first[p], partitions.last[p], self.marks, self.everyone, offsets,
+                partitions.cuts[p], partitions.cuts[p + 1], width, weight_width, block,
+                found.vertices, found.edges, found.blocks,
+            )  # fmt: skip
+
+        team.each(one, count)
+        return found

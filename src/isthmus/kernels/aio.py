@@ -1,0 +1,117 @@
+"""Many reads in flight from one thread: the kernel's native asynchronous I/O, without a library.
+
+`io_submit` and `io_getevents` are called through libc's `syscall`, so the whole loop runs without the GIL. On a
+small cloud machine a 4 KB read costs 2.5-4 µs of processor time this way, against 8 µs with one thread per read
+in flight; with two cores that difference is what leaves room for the algorithm.
+
+The structures are plain arrays of 64-bit words: an iocb is 8 of them, an io_event 4.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+from typing import Any
+
+import numpy as np
+from numba import int64, intp, uint64
+
+from isthmus.kernels.compile import c_function, kernel
+
+# io_setup, io_destroy, io_submit, io_getevents
+NUMBERS = {"x86_64": (206, 207, 209, 208), "aarch64": (0, 1, 2, 4)}.get(platform.machine()) if platform.system() == "Linux" else None
+DONE, FAILED = 0, 1
+
+syscall = c_function("syscall", intp, intp, intp, intp, intp, intp, intp)
+
+
+class Ring:
+    """A kernel context that can hold `depth` reads. Not for two threads at once."""
+
+    def __init__(self, depth: int) -> None:
+        if NUMBERS is None:
+            raise OSError(f"no native asynchronous I/O on {platform.system()} {platform.machine()}")
+        self.depth = depth
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        context = ctypes.c_ulong(0)
+        if self._libc.syscall(NUMBERS[0], depth, ctypes.byref(context)) != 0:
+            raise OSError(ctypes.get_errno(), "io_setup")
+        self._context = context.value
+        self._control = np.zeros((depth, 8), np.uint64)
+        self._pointers = np.zeros(depth, np.uint64)
+        self._events = np.zeros((depth, 4), np.uint64)
+
+    def read(self, files: Any, offsets: Any, lengths: Any, addresses: Any, piece: int) -> tuple[int, int]:
+        """Read extent i (lengths[i] bytes at offsets[i] of files[i]) to addresses[i], in pieces of at most `piece`.
+
+        Returns (status, requests). FAILED: some read failed or came back short; nothing is in flight any more.
+        """
+        assert NUMBERS is not None
+        result: tuple[int, int] = read_extents(
+            self._context, NUMBERS[2], NUMBERS[3], files, offsets, lengths, addresses, piece,
+            self._control, self._pointers, self._events,
+        )  # fmt: skip
+        return result
+
+    def close(self) -> None:
+        if self._context and NUMBERS is not None:
+            self._libc.syscall(NUMBERS[1], ctypes.c_ulong(self._context))
+            self._context = 0
+
+
+@kernel
+def read_extents(
+    context: Any, submit: Any, collect: Any, files: Any, offsets: Any, lengths: Any, addresses: Any, piece: Any,
+    control: Any, pointers: Any, events: Any,
+) -> Any:  # fmt: skip
+    depth = pointers.size
+    base = uint64(control.ctypes.data)
+    free = np.arange(depth)
+    idle = depth
+    extent = 0
+    at = int64(0)
+    requests = 0
+    status = DONE
+    while True:
+        fresh = 0
+        while idle > 0 and extent < files.size and status == DONE:
+            if at >= lengths[extent]:
+                extent += 1
+                at = 0
+                continue
+            idle -= 1
+            slot = free[idle]
+            size = min(piece, lengths[extent] - at)
+            control[slot, 0] = slot
+            control[slot, 2] = uint64(files[extent]) << uint64(32)
+            control[slot, 3] = uint64(addresses[extent]) + uint64(at)
+            control[slot, 4] = size
+            control[slot, 5] = offsets[extent] + at
+            pointers[fresh] = base + uint64(slot) * uint64(64)
+            fresh += 1
+            at += size
+        sent = 0
+        while sent < fresh:
+            taken = syscall(submit, context, fresh - sent, pointers.ctypes.data + sent * 8, 0, 0)
+            if taken <= 0:
+                break
+            sent += taken
+        requests += sent
+        for k in range(sent, fresh):  # refused: the caller repeats the whole read the slow way
+            free[idle] = int64((pointers[k] - base) // uint64(64))
+            idle += 1
+            status = FAILED
+        flying = depth - idle
+        if flying == 0:
+            return status, requests
+        # Collect in batches: fewer system calls, and the queue stays at least three quarters full.
+        least = max(1, flying // 4) if status == DONE and extent < files.size else flying
+        got = syscall(collect, context, least, depth, events.ctypes.data, 0)
+        if got < 0:
+            continue  # interrupted by a signal: ask again
+        for k in range(got):
+            slot = int64(events[k, 0])
+            if int64(events[k, 2]) != int64(control[slot, 4]):
+                status = FAILED
+            free[idle] = slot
+            idle += 1

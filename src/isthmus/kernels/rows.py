@@ -1,0 +1,170 @@
+"""Active vertices and where their edges are: activity per partition, lists of rows, extents to read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import int64
+
+from isthmus.kernels.compile import inline, kernel
+
+
+@inline
+def count_blocks(begin: Any, end: Any, width: Any, block: Any, last: Any) -> Any:
+    """(blocks that the entries begin:end touch beyond block `last`, the last of them)."""
+    first, final = begin * width // block, (end * width - 1) // block
+    return max(int64(0), final - max(first, last + 1) + 1), final
+
+
+@kernel
+def activity_of_rows(
+    vertices: Any, offsets: Any, cuts: Any, width: Any, weight_width: Any, block: Any,
+    active: Any, edges: Any, blocks: Any,
+) -> Any:  # fmt: skip
+    """Add up active vertices, their edges and the blocks they touch, per partition. `vertices` ascend."""
+    p = 0
+    last = weight_last = int64(-1)
+    for i in range(vertices.size):
+        u = int64(vertices[i])
+        begin, end = offsets[u], offsets[u + 1]
+        if begin == end:
+            continue
+        if cuts[p + 1] <= begin:
+            p = np.searchsorted(cuts, begin, side="right") - 1
+        while begin < end:
+            stop = min(end, cuts[p + 1])
+            active[p] += 1
+            edges[p] += stop - begin
+            more, last = count_blocks(begin, stop, width, block, last)
+            blocks[p] += more
+            if weight_width:
+                more, weight_last = count_blocks(begin, stop, weight_width, block, weight_last)
+                blocks[p] += more
+            begin = stop
+            if begin < end:
+                p += 1
+
+
+@kernel
+def activity_of_range(
+    p: Any, first: Any, last: Any, marks: Any, everyone: Any, offsets: Any, begin: Any, end: Any,
+    width: Any, weight_width: Any, block: Any, active: Any, edges: Any, blocks: Any,
+) -> Any:  # fmt: skip
+    """The same for one partition whose active vertices are marked; `everyone`: all of them."""
+    last_block = weight_last = int64(-1)
+    vertices = total = touched = int64(0)
+    for u in range(first, last):
+        if not everyone and marks[u] == 0:
+            continue
+        low, high = max(offsets[u], begin), min(offsets[u + 1], end)
+        if low >= high:
+            continue
+        vertices += 1
+        total += high - low
+        more, last_block = count_blocks(low, high, width, block, last_block)
+        touched += more
+        if weight_width:
+            more, weight_last = count_blocks(low, high, weight_width, block, weight_last)
+            touched += more
+    active[p] = vertices
+    edges[p] = total
+    blocks[p] = touched
+
+
+@kernel
+def list_marked(marks: Any, everyone: Any, first: Any, last: Any, out: Any) -> Any:
+    """The marked vertices of first:last; returns how many."""
+    count = 0
+    for u in range(first, last):
+        if everyone or marks[u]:
+            out[count] = u
+            count += 1
+    return count
+
+
+@kernel
+def rows_in_range(vertices: Any, offsets: Any, begin: Any, end: Any, base: Any, weight_base: Any, begins: Any, weight_begins: Any, lengths: Any) -> Any:
+    """Where the rows lie in a buffer that holds the edges begin:end from position begin - base on."""
+    for i in range(vertices.size):
+        u = int64(vertices[i])
+        low, high = max(offsets[u], begin), min(offsets[u + 1], end)
+        begins[i] = low - base
+        weight_begins[i] = low - weight_base
+        lengths[i] = max(int64(0), high - low)
+
+
+@inline
+def extend(begin: Any, end: Any, width: Any, block: Any, gap: Any, extents: Any, offsets: Any, lengths: Any, used: Any) -> Any:
+    """Make the entries begin:end part of the extents read so far; returns (extents, bytes used in the buffer).
+
+    The list joins the last extent when it starts at most `gap` bytes behind its end.
+    """
+    first, final = begin * width // block * block, ((end * width - 1) // block + 1) * block
+    if extents > 0:
+        last_end = offsets[extents - 1] + lengths[extents - 1]
+        if first <= last_end + gap and first >= offsets[extents - 1]:
+            more = max(int64(0), final - last_end)
+            lengths[extents - 1] += more
+            return extents, used + more
+    offsets[extents] = first
+    lengths[extents] = final - first
+    return extents + 1, used + final - first
+
+
+@inline
+def growth(begin: Any, end: Any, width: Any, block: Any, gap: Any, extents: Any, offsets: Any, lengths: Any) -> Any:
+    """Bytes that `extend` would add."""
+    first, final = begin * width // block * block, ((end * width - 1) // block + 1) * block
+    if extents > 0:
+        last_end = offsets[extents - 1] + lengths[extents - 1]
+        if first <= last_end + gap and first >= offsets[extents - 1]:
+            return max(int64(0), final - last_end)
+    return final - first
+
+
+@kernel
+def plan_rows(
+    vertices: Any, offsets: Any, low: Any, high: Any, row: Any, skip: Any, width: Any, weight_width: Any, block: Any, gap: Any,
+    room: Any, weight_room: Any, begins: Any, weight_begins: Any, lengths: Any,
+    at: Any, sizes: Any, weight_at: Any, weight_sizes: Any,
+) -> Any:  # fmt: skip
+    """Fill one buffer: extents for rows from `row` on (its first `skip` edges left out) until either zone is full.
+
+    Only edges low:high count. `begins` are positions in the buffer's zones, in entries. Returns (next row, next
+    skip, rows written, extents, weight extents).
+    """
+    extents = weight_extents = 0
+    used = weight_used = int64(0)
+    out = 0
+    while row < vertices.size:
+        u = int64(vertices[row])
+        begin, end = max(offsets[u], low) + skip, min(offsets[u + 1], high)
+        if begin >= end:
+            row += 1
+            skip = 0
+            continue
+        # Take as much of the list as fits; at least one block fits an empty buffer.
+        stop = end
+        while stop > begin:
+            need = growth(begin, stop, width, block, gap, extents, at, sizes)
+            more = growth(begin, stop, weight_width, block, gap, weight_extents, weight_at, weight_sizes) if weight_width else int64(0)
+            if used + need <= room and weight_used + more <= weight_room:
+                break
+            if out > 0 and extents > 0:
+                return row, skip, out, extents, weight_extents  # the next buffer starts with this row
+            widest = max(width, weight_width)
+            fit = min(room // width, weight_room // weight_width if weight_width else room // width) - 2 * block // min(width, widest)
+            stop = begin + max(int64(1), min(stop - begin - 1, fit))
+        extents, used = extend(begin, stop, width, block, gap, extents, at, sizes, used)
+        begins[out] = (used - (at[extents - 1] + sizes[extents - 1]) + begin * width) // width
+        if weight_width:
+            weight_extents, weight_used = extend(begin, stop, weight_width, block, gap, weight_extents, weight_at, weight_sizes, weight_used)
+            weight_begins[out] = (weight_used - (weight_at[weight_extents - 1] + weight_sizes[weight_extents - 1]) + begin * weight_width) // weight_width
+        lengths[out] = stop - begin
+        out += 1
+        if stop < end:
+            return row, skip + stop - begin, out, extents, weight_extents
+        row += 1
+        skip = 0
+    return row, skip, out, extents, weight_extents

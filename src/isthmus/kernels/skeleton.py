@@ -1,0 +1,152 @@
+"""The loops that every program shares, with the program's own scalar functions compiled into them.
+
+A program is text: a `source(u, degree, state, params)` that is worked out once per active vertex, and an
+`edge(x, u, v, w, state, params)` that says whether v becomes active. Text and loops are written to a module
+file named by their hash, in a folder named by the versions of everything they depend on; Numba then finds its
+machine code again on the next run. (Closing over a compiled function instead would miss that cache each time.)
+
+Two loops deliver edges: `push_rows` for a list of active vertices whose edges lie anywhere in a buffer, and
+`push_range` for a run of vertices whose edges lie side by side. Both take the weights' positions separately,
+because a list of targets and its weights are two arrays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import llvmlite
+import numba
+import numpy as np
+
+HEAD = '''"""Written by Isthmus for the program {name}. Safe to delete."""
+import math
+
+import numpy as np
+from numba import njit
+
+from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_max, atomic_min, atomic_or
+
+inf = np.inf
+INT_MAX = np.iinfo(np.int64).max
+INT_MIN = np.iinfo(np.int64).min
+
+'''
+LOOPS = '''
+
+@njit(nogil=True, cache=True)
+def push_rows(vertices, begins, weight_begins, lengths, row, skip, edges, offsets, targets, weights, state, params, marks, queue, used):
+    """Edges of vertices[row:], from the skip-th edge of the first on, `edges` in all. Returns entries in `queue`."""
+    while edges > 0:
+        u = np.int64(vertices[row])
+        x = source(u, offsets[u + 1] - offsets[u], state, params)
+        at = begins[row] + skip
+        count = min(lengths[row] - skip, edges)
+        {first_weight_of_row}
+        for j in range(count):
+            v = np.int64(targets[at + j])
+            if edge(x, u, v, {weight}, state, params) and marks[v] == 0 and atomic_exchange(marks, v, np.uint8(1)) == 0:
+                if used < queue.size:
+                    queue[used] = v
+                used += 1
+        edges -= count
+        row += 1
+        skip = 0
+    return used
+
+
+@njit(nogil=True, cache=True)
+def push_range(first, last, begin, end, base, weight_base, active, everyone, offsets, targets, weights, state, params, marks, queue, used):
+    """Edges begin:end of the active vertices first:last; edge e lies at targets[e - base], weights[e - weight_base]."""
+    for u in range(first, last):
+        if not everyone and active[u] == 0:
+            continue
+        low, high = max(offsets[u], begin), min(offsets[u + 1], end)
+        if low >= high:
+            continue
+        x = source(u, offsets[u + 1] - offsets[u], state, params)
+        for e in range(low, high):
+            v = np.int64(targets[e - base])
+            if edge(x, u, v, {weight_of_range}, state, params) and marks[v] == 0 and atomic_exchange(marks, v, np.uint8(1)) == 0:
+                if used < queue.size:
+                    queue[used] = v
+                used += 1
+    return used
+'''
+
+
+def loops(weighted: bool) -> str:
+    return LOOPS.format(
+        first_weight_of_row="weight_at = weight_begins[row] + skip" if weighted else "",
+        weight="weights[weight_at + j]" if weighted else "1",
+        weight_of_range="weights[e - weight_base]" if weighted else "1",
+    )
+
+
+def versions() -> str:
+    """A hash of everything outside the text that the machine code depends on."""
+    atomics = (Path(__file__).parent / "atomics.py").read_bytes()
+    parts = [sys.version, numba.__version__, llvmlite.__version__, np.__version__, atomics.decode()]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
+
+
+def build(name: str, functions: str, weighted: bool, folder: Path) -> ModuleType:
+    """The module of a program's loops; the same text gives the same module, in this process and the next."""
+    text = HEAD.format(name=name) + functions + loops(weighted)
+    key = hashlib.sha256(text.encode()).hexdigest()[:24]
+    module_name = f"isthmus_program_{key}"
+    if module_name in sys.modules:
+        return sys.modules[module_name]
+    path = written(folder / versions() / f"{module_name}.py", text)
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module  # before execution: Numba looks the functions up by module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[module_name]
+        raise
+    return module
+
+
+def written(path: Path, text: str) -> Path:
+    """Put the text at `path` unless it is there; a rewrite would change its time stamp and cost a compilation.
+
+    Where the folder cannot be written, the module lives in a temporary one and is compiled again next time.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and path.read_text() == text:
+            return path
+        fresh = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+        fresh.write_text(text)
+        fresh.replace(path)
+    except OSError:
+        path = Path(tempfile.mkdtemp(prefix="isthmus-")) / path.name
+        path.write_text(text)
+    return path
+
+
+def is_compiled(function: Any) -> bool:
+    """Whether a loop has machine code in this process or on disk."""
+    if function.signatures:
+        return True
+    cache = Path(function.py_func.__code__.co_filename).parent / "__pycache__"
+    return any(cache.glob(f"{Path(function.py_func.__code__.co_filename).stem}.{function.py_func.__name__}-*.nbi"))
+
+
+def compile_scalar(text: str, name: str) -> Any:
+    """One scalar function of a program on its own, to check that it compiles and what it returns."""
+    space: dict[str, Any] = {}
+    exec(compile(HEAD.format(name=name) + text, f"<{name}>", "exec"), space)
+    return space[name]
+
+
+Failure = numba.core.errors.NumbaError

@@ -1,0 +1,29 @@
+"""A link to arrays in memory: the bytes are copied, so engines run the same way without a disk."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from isthmus.link.link import Array, Extents, Link, Profile
+
+PROFILE = Profile("memory", 8e9, 50e6, 64, 1, False)
+
+
+class RamLink(Link):
+    """Copies out of arrays; for graphs that were read into memory, and for tests."""
+
+    def __init__(self, arrays: list[Array], profile: Profile = PROFILE) -> None:
+        self.profile = profile
+        self.notes = []
+        self._arrays = [array.view(np.uint8) for array in arrays]
+
+    def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
+        near = buffer.view(np.uint8)
+        columns = (extents.sections, extents.offsets, extents.lengths, extents.places)
+        for section, offset, length, place in zip(*(column.tolist() for column in columns), strict=True):
+            part = self._arrays[section][offset : offset + length]  # shorter at the very end
+            near[place : place + part.size] = part
+        return int(extents.lengths.size)
+
+    def close(self) -> None:
+        self._arrays = []
