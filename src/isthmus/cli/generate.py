@@ -27,7 +27,7 @@ from isthmus.cli.options import (
     Threads,
     WeightOption,
     WeightType,
-)  # fmt: skip
+)
 
 Shape = dict[str, Any]
 Vertices = Annotated[int, typer.Option(min=0, help="How many vertices.")]

@@ -24,7 +24,7 @@ from isthmus.cli.options import (
     StorePath,
     Threads,
     WeightOption,
-)  # fmt: skip
+)
 from isthmus.errors import StoreError
 
 if TYPE_CHECKING:

@@ -104,8 +104,6 @@ def build(
     """
     if order not in ORDERS:
         raise OptionError(f"order: expected natural or hub, got {order!r}")
-    if threads is not None and threads < 1:
-        raise OptionError(f"threads: expected at least 1, got {threads}")
     budget = Budget(memory)
     with ExitStack() as stack:
         pool = stack.enter_context(Pool(threads))
