@@ -10,6 +10,7 @@ import contextlib
 import re
 import threading
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 from isthmus.errors import BudgetError, OptionError
@@ -21,16 +22,15 @@ UNITS = {
 }  # fmt: skip
 DEFAULT_SHARE = 0.6  # of the RAM available to the process
 CGROUPS = Path("/sys/fs/cgroup")
+OWN_CGROUP = Path("/proc/self/cgroup")
 
 
-def parse_size(text: str | int) -> int:
+def parse_size(size: str | int) -> int:
     """Bytes meant by '512MB', '2GiB' or a plain number. MB is 10**6 bytes, MiB 2**20."""
-    if isinstance(text, int):
-        text = str(text)
-    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([a-zA-Z]*)\s*", text)
-    if not match or match[2].lower() not in UNITS:
-        raise OptionError(f"expected a size such as 512MB, 2GB or 1.5GiB, got {text!r}")
-    return int(float(match[1]) * UNITS[match[2].lower()])
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([a-zA-Z]*)\s*", str(size))
+    if not match or match[2].lower() not in UNITS or isinstance(size, bool):
+        raise OptionError(f"expected a size such as 512MB, 2GB or 1.5GiB, got {size!r}")
+    return int(Decimal(match[1]) * UNITS[match[2].lower()])
 
 
 def format_size(count: float) -> str:
@@ -48,10 +48,33 @@ def available() -> int:
     with contextlib.suppress(OSError):
         text = Path("/proc/meminfo").read_text()
         free = int(re.search(r"MemAvailable:\s+(\d+)", text)[1]) * 1024  # type: ignore[index]
-    for limit, used in (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")):
-        with contextlib.suppress(OSError, ValueError):  # "max" is no number
-            free = min(free, int((CGROUPS / limit).read_text()) - int((CGROUPS / used).read_text()))
-    return free if free < 2**62 else 2 * 2**30
+    for group in own_cgroups():
+        for limit, used, cache in (
+            ("memory.max", "memory.current", "inactive_file"),
+            ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+        ):
+            with contextlib.suppress(OSError, ValueError):  # "max" is no number
+                taken = int((group / used).read_text()) - droppable(group / "memory.stat", cache)
+                free = min(free, int((group / limit).read_text()) - taken)
+    return max(free, 0) if free < 2**62 else 2 * 2**30
+
+
+def own_cgroups() -> list[Path]:
+    """Folders of the control groups this process is in, and of those around them, whose limits hold as well."""
+    paths = [CGROUPS, CGROUPS / "memory"]
+    with contextlib.suppress(OSError):
+        for line in OWN_CGROUP.read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers in ("", "memory"):
+                inner = CGROUPS / controllers / path.lstrip("/")
+                paths += [folder for folder in (inner, *inner.parents) if CGROUPS in folder.parents]
+    return paths
+
+
+def droppable(stat: Path, name: str) -> int:
+    """Bytes of page cache that the kernel gives up for the asking, though the group is charged for them."""
+    match = re.search(rf"^{name} (\d+)$", stat.read_text(), re.MULTILINE) if stat.exists() else None
+    return int(match[1]) if match else 0
 
 
 class Budget:

@@ -204,13 +204,16 @@ class Buckets:
 
 
 def merge(slices: Iterator[tuple[Array, Array | None]], how: int) -> tuple[Array, Array | None]:
-    """One key, however often it occurs, with its weights combined."""
+    """One key, however often it occurs, with its weights combined in their order, as `combine` does."""
     first, weights = next(slices)
-    if weights is None:
-        return first[:1], None
-    fold = {arcs.MIN: np.min, arcs.SUM: np.sum, arcs.FIRST: lambda w: w[0]}[how]
-    folded = [fold(weights), *(fold(more) for _, more in slices if more is not None)]
-    return first[:1], np.array([fold(folded)], weights.dtype)
+    if weights is None or how == arcs.FIRST:
+        return first[:1], None if weights is None else weights[:1]
+    fold = np.minimum if how == arcs.MIN else np.add
+    folded = fold.accumulate(weights)[-1:]
+    for _, more in slices:
+        assert more is not None
+        folded = fold.accumulate(np.concatenate([folded, more]))[-1:]
+    return first[:1], folded
 
 
 def sort(keys: Array, weights: Array | None) -> None:

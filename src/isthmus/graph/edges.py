@@ -7,7 +7,7 @@ integer id is its own key, a string id is represented by a 64-bit hash, and the 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +18,7 @@ from isthmus.graph.files import Array, Scratch, aligned_empty
 from isthmus.memory import Budget
 from isthmus.threads import Pool
 
+Spilled = tuple[int, int, Any]  # where a column starts in the scratch file, its size and type
 BLOCK_EDGES = 1 << 20  # edges per block: large enough for the GIL not to matter, small enough for the L3 cache
 
 
@@ -34,6 +35,9 @@ class EdgeBlock:
     @property
     def nbytes(self) -> int:
         return self.sources.nbytes + self.targets.nbytes + (0 if self.weights is None else self.weights.nbytes)
+
+
+Blocks = Generator[EdgeBlock, None, None]  # closing it stops the threads that work on it
 
 
 class EdgeSource(ABC):
@@ -70,7 +74,7 @@ class EdgeSource(ABC):
         """A Numbering that the source brings along, if it does."""
         return None
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027 - most sources promise nothing
         """Called after the last block: compare what was read with what a header promised."""
 
     def report(self) -> dict[str, Any]:
@@ -85,7 +89,7 @@ class Waiting:
         self._budget = budget
         self._folder = folder
         self._scratch: Scratch | None = None
-        self._blocks: list[EdgeBlock | tuple[int, ...]] = []
+        self._blocks: list[EdgeBlock | list[Spilled | None]] = []
         self.edges = 0
 
     def add(self, block: EdgeBlock) -> None:
@@ -95,17 +99,16 @@ class Waiting:
             return
         if self._scratch is None:
             self._scratch = Scratch(self._folder)
-        self._blocks.append((block.sources.size, block.sources.itemsize, *self._spill(block)))
+        self._blocks.append([self._spill(column) for column in (block.sources, block.targets, block.weights)])
 
-    def _spill(self, block: EdgeBlock) -> list[int]:
+    def _spill(self, column: Array | None) -> Spilled | None:
+        """Each column with its own size and type: those of a block may differ."""
+        if column is None:
+            return None
         assert self._scratch is not None
-        offsets = []
-        for column in (block.sources, block.targets, block.weights):
-            if column is not None:
-                aligned = aligned_empty(column.size, column.dtype)
-                aligned[:] = column
-                offsets.append(self._scratch.append(aligned))
-        return offsets
+        aligned = aligned_empty(column.size, column.dtype)
+        aligned[:] = column
+        return self._scratch.append(aligned), column.size, column.dtype
 
     @property
     def spilled(self) -> bool:
@@ -114,40 +117,47 @@ class Waiting:
     def __len__(self) -> int:
         return len(self._blocks)
 
+    def size(self, index: int) -> int:
+        """Edges in block `index`, without loading it."""
+        entry = self._blocks[index]
+        if isinstance(entry, EdgeBlock):
+            return int(entry.sources.size)
+        return entry[0][1] if entry and entry[0] is not None else 0
+
     def load(self, index: int) -> EdgeBlock:
         """Block `index`, in the order they were added. Safe from several threads."""
         entry = self._blocks[index]
         if isinstance(entry, EdgeBlock):
             return entry
         assert self._scratch is not None
-        size, width, *offsets = entry
-        ids = np.uint32 if width == 4 else np.uint64
-        columns = [self._scratch.read(at, size, kind) for at, kind in zip(offsets, (ids, ids, np.float64), strict=False)]
-        return EdgeBlock(*columns)
+        sources, targets, weights = (None if column is None else self._scratch.read(*column) for column in entry)
+        assert sources is not None and targets is not None
+        return EdgeBlock(sources, targets, weights)
 
     def release(self, index: int) -> None:
         """Forget a block that no later pass needs."""
         entry = self._blocks[index]
         if isinstance(entry, EdgeBlock):
             self._budget.give_back(entry.nbytes)
-        self._blocks[index] = (0, 4, 0, 0)
+        self._blocks[index] = []
 
     def sample(self, count: int) -> EdgeBlock:
-        """About `count` edges, evenly over all blocks."""
+        """About `count` edges, evenly over all blocks; one block is held at a time."""
         step = max(1, self.edges // max(count, 1))
-        picked = [self.load(i) for i in range(0, len(self), max(1, len(self) // 512))]
-        step = max(1, step // max(1, len(self) // max(len(picked), 1)))
-        if not picked:
-            return EdgeBlock(np.empty(0, np.uint64), np.empty(0, np.uint64))
-        return EdgeBlock(
-            np.concatenate([block.sources[::step].astype(np.uint64) for block in picked]),
-            np.concatenate([block.targets[::step].astype(np.uint64) for block in picked]),
-        )
+        sources, targets = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
+        start = 0
+        for index in range(len(self)):
+            block = self.load(index)
+            sources.append(block.sources[start::step].astype(np.uint64))
+            targets.append(block.targets[start::step].astype(np.uint64))
+            start = (start - block.sources.size) % step
+        return EdgeBlock(np.concatenate(sources), np.concatenate(targets))
 
     def close(self) -> None:
         for index in range(len(self._blocks)):
             self.release(index)
         self._blocks.clear()
+        self.edges = 0
         if self._scratch is not None:
             self._scratch.close()
             self._scratch = None

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -23,7 +23,7 @@ import numpy as np
 
 from isthmus.errors import GraphFormatError, OptionError
 from isthmus.graph.buckets import Buckets
-from isthmus.graph.edges import EdgeBlock, EdgeSource, Waiting
+from isthmus.graph.edges import Blocks, EdgeBlock, EdgeSource, Waiting
 from isthmus.graph.files import Array
 from isthmus.graph.generate import Generator
 from isthmus.graph.lists import Lists, ListWriter, combined, write_lists
@@ -40,6 +40,8 @@ from isthmus.threads import Pool
 PARALLEL = {"keep": arcs.KEEP, "drop": arcs.FIRST, "first": arcs.FIRST, "min": arcs.MIN, "sum": arcs.SUM}
 SALTS = 3  # a second hash collision in a row is a fault, not bad luck
 MOST_VERTICES = 1 << 32
+INT32 = np.iinfo(np.int32)
+Finish = Callable[[Array, "Array | None"], Lists]
 
 
 @dataclass(frozen=True)
@@ -107,11 +109,13 @@ class Ingest:
             else:
                 self.folder = self.writer.folder
             numbering, blocks, sample, most = self._numbered()
+            self._open.callback(numbering.close)
             if numbering.vertices > MOST_VERTICES:
                 raise GraphFormatError(
                     f"{self.source.name}: {numbering.vertices} vertices; ingest sorts arcs of at most {MOST_VERTICES}"
                 )
             numbering.write(self.writer)
+            self._open.callback(blocks.close)  # before the files that its threads read
             manifest = self._lists(numbering, blocks, sample, most)
             numbering.close()
             self._lap("sort and write")
@@ -119,7 +123,7 @@ class Ingest:
             self._lap("commit")
             return store
 
-    def _numbered(self) -> tuple[Numbering, Iterator[EdgeBlock], Callable[[], EdgeBlock], int]:
+    def _numbered(self) -> tuple[Numbering, Blocks, Callable[[], EdgeBlock], int]:
         """The numbering, the edges as vertex numbers, a sample of them, and how many there are at most."""
         source = self.source
         given = source.numbering(self.budget)
@@ -127,30 +131,38 @@ class Ingest:
             given = Dense(source.vertices, source.name)
         if given is not None and source.replayable and source.edges is not None:
             return given, self._read(given.number), lambda: given.number(source.sample(SAMPLE)), source.edges
-        waiting = Waiting(self.budget, self.folder)
+        waiting, declared = Waiting(self.budget, self.folder), Waiting(self.budget, self.folder)
         self._open.callback(waiting.close)
+        self._open.callback(declared.close)
         if given is None and source.ids == "string":
             given = self._number_strings(waiting)
-        elif given is None:
-            extent = self._collect(waiting)
-            self._lap("read")
-            given = number_integers(source, waiting, extent, self.budget, self.folder, self.pool)
         else:
-            self._collect(waiting)
-        self._open.callback(given.close)
+            extent = self._collect(waiting, declared)
+            self._lap("read")
+            if given is None:
+                given = number_integers(source, waiting, declared, extent, self.budget, self.folder, self.pool)
+            else:
+                given.check(extent)
+            self.report.spilled |= declared.spilled
+            declared.close()
         self._lap("number vertices")
         self.report.spilled |= waiting.spilled
 
         def sample() -> EdgeBlock:
             one = Waiting(self.budget, self.folder)
-            one.add(waiting.sample(SAMPLE))
-            return next(iter(given.numbered(one, self.pool)))
+            try:
+                one.add(waiting.sample(SAMPLE))
+                few: EdgeBlock = next(given.numbered(one, self.pool))
+                return few
+            finally:
+                one.close()
 
         return given, given.numbered(waiting, self.pool), sample, waiting.edges
 
-    def _read(self, check: Callable[[EdgeBlock], EdgeBlock]) -> Iterator[EdgeBlock]:
+    def _read(self, check: Callable[[EdgeBlock], EdgeBlock]) -> Blocks:
         """Blocks of the source, with progress, counted; then its own check."""
         self.progress.stage("reading", self.source.total, self.source.unit)
+        self.report.edges_read = 0
         for block in self.source.blocks(self.pool):
             self.report.edges_read += block.sources.size
             self.progress.advance(block.done)
@@ -160,18 +172,20 @@ class Ingest:
         if self.report.edges_read == 0:
             self.report.warnings.append(f"{self.source.name}: no edges")
 
-    def _collect(self, waiting: Waiting) -> tuple[int, int]:
+    def _collect(self, waiting: Waiting, declared: Waiting) -> tuple[int, int]:
         """Read everything; returns the lowest and the highest id."""
         low, high = [], []
-        for block in self._read(lambda block: block):
+
+        def keep(block: EdgeBlock, where: Waiting) -> None:
             if block.sources.size:
-                waiting.add(block)
+                where.add(block)
                 low.append(extreme(block, np.min))
                 high.append(extreme(block, np.max))
-        for vertices in self.source.vertex_blocks():
-            if vertices.sources.size:
-                low.append(extreme(vertices, np.min))
-                high.append(extreme(vertices, np.max))
+
+        for block in self._read(lambda block: block):
+            keep(block, waiting)
+        for block in self.source.vertex_blocks():
+            keep(block, declared)
         if not low:
             return 0, -1
         pick = 0 if self.source.signed else 1
@@ -180,7 +194,7 @@ class Ingest:
     def _number_strings(self, waiting: Waiting) -> Numbering:
         for salt in range(SALTS):
             self.source.salt = salt
-            names = Names(self.budget, self.writer.folder, self.pool.threads)
+            names = Names(self.budget, self.folder, self.pool.threads)
             try:
                 for block in self._read(lambda block: block):
                     names.add(block.names)
@@ -188,20 +202,20 @@ class Ingest:
                 for block in self.source.vertex_blocks():
                     names.add(block.names)
                 self._lap("read")
-                return names.write(self.writer, salt, self.source.name, self.pool)
+                # Another salt changes the hashes, not the ids: they are written once.
+                return names.write(self.writer if salt == 0 else None, salt, self.source.name, self.pool)
             except HashCollision:
                 if salt == SALTS - 1 or not self.source.replayable:
                     raise GraphFormatError(f"{self.source.name}: two ids share a hash; read it again") from None
-                self.report.edges_read = 0
                 waiting.close()
             finally:
                 names.close()
         raise AssertionError("unreachable")
 
-    def _lists(self, numbering: Numbering, blocks: Iterator[EdgeBlock], sample: Callable[[], EdgeBlock], most: int) -> Manifest:
+    def _lists(self, numbering: Numbering, blocks: Blocks, sample: Callable[[], EdgeBlock], most: int) -> Manifest:
         n = numbering.vertices
         bits = max(1, (n - 1).bit_length())
-        computed = isinstance(self.source, Generator) and self.source.range is not None
+        computed = self.source.range if isinstance(self.source, Generator) else None
         symmetrise = not self.directed and not self.source.both_ways
         ways = {"out": arcs.BOTH if symmetrise else arcs.FORWARD}
         if self.directed and self.cleaning.in_edges:
@@ -209,7 +223,8 @@ class Ingest:
         how = PARALLEL[self.cleaning.parallel]
         drop = self.cleaning.self_loops == "drop"
         few = sample()
-        travels = self._weight_dtype() if self.source.weighted else None
+        stored = self._weight_dtype() if self.source.weighted else None
+        travels = "float64" if stored and how == arcs.SUM else stored
         sides: dict[str, Buckets] = {}
         for side, way in ways.items():
             keys, _, _ = packed(few, bits, way, drop, None)
@@ -221,20 +236,27 @@ class Ingest:
             sides[side] = buckets
         self.report.spilled |= any(buckets.spilled for buckets in sides.values())
 
-        def scatter(item: tuple[int, EdgeBlock]) -> int:
+        def scatter(item: tuple[int, EdgeBlock]) -> tuple[int, bool]:
             index, block = item
             loops = 0
+            if travels is not None:
+                block.weights = self._converted(block.weights, travels)
             for side, way in ways.items():
                 keys, weights, loops = packed(block, bits, way, drop, travels)
                 sides[side].add(index, keys, weights)
-            return loops
+            return loops, block.weights is not None and bool((block.weights < 0).any())
 
-        loops = sum(self.pool.map(scatter, enumerate(blocks)))
+        loops, negative = 0, computed is not None and computed.low < 0
+        for more, below in self.pool.map(scatter, enumerate(blocks)):
+            loops += more
+            negative |= below
         self._lap("scatter")
+        if self.source.both_ways:  # read from both ends; a self loop has one
+            self.report.edges_read = (self.report.edges_read + loops) // 2
         self.report.self_loops_seen = loops
         self.report.self_loops_dropped = loops if drop else 0
         targets = number_dtype(n)
-        dtype = self.source.range.dtype if computed else travels
+        dtype = computed.dtype if computed else stored
         self.progress.stage("sorting", sum(buckets.keys for buckets in sides.values()), "arcs")
         written: dict[str, ListWriter] = {}
         for side, buckets in sides.items():
@@ -242,10 +264,13 @@ class Ingest:
             finish = combined(bits, targets, how)
             if computed:
                 finish = self._weighed(finish, side == "in")
+            elif stored != travels:
+                finish = self._narrowed(finish, stored)
             write_lists(written[side], buckets, self.pool, finish, self.progress)
             buckets.close()
         out = written["out"]
-        self.report.parallel_merged = out.merged if self.directed else out.merged // 2
+        merged_loops = loops - self.report.self_loops_dropped - out.self_loops
+        self.report.parallel_merged = out.merged if self.directed else (out.merged + merged_loops) // 2
         return Manifest(
             vertices=n,
             edges=out.arcs if self.directed else (out.arcs + out.self_loops) // 2,
@@ -257,6 +282,7 @@ class Ingest:
             self_loops=out.self_loops,
             parallel=how == arcs.KEEP,
             in_edges="in" in written,
+            negative_weights=negative,
         )
 
     def _weight_dtype(self) -> str:
@@ -268,7 +294,29 @@ class Ingest:
             return "float64"  # a sum of 32-bit weights may need more than 32 bits
         return asked or found
 
-    def _weighed(self, finish: Callable[[Array, Array | None], Lists], backward: bool) -> Callable[[Array, Array | None], Lists]:
+    def _converted(self, weights: Array | None, dtype: str) -> Array:
+        """Weights in another type; finite ones must stay finite."""
+        assert weights is not None
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = np.asarray(weights, dtype)
+        bad = ~np.isfinite(found)
+        if dtype == "int32":  # asked of a sum, which may have outgrown it
+            bad = (weights < INT32.min) | (weights > INT32.max) | (weights != np.rint(weights))
+        if bad.any():
+            raise GraphFormatError(f"{self.source.name}: a weight of {weights[bad.argmax()]} does not fit {dtype}")
+        return found
+
+    def _narrowed(self, finish: Finish, dtype: Any) -> Finish:
+        """Weights summed in 64 bits, stored in fewer."""
+
+        def narrowed(keys: Array, weights: Array | None) -> Lists:
+            lists = finish(keys, weights)
+            lists.weights = self._converted(lists.weights, dtype)
+            return lists
+
+        return narrowed
+
+    def _weighed(self, finish: Finish, backward: bool) -> Finish:
         source = self.source
         assert isinstance(source, Generator)
 
@@ -284,7 +332,7 @@ def packed(block: EdgeBlock, bits: int, way: int, drop: bool, dtype: Any) -> tup
     """Keys and weights (None: none travel) of a block's arcs, and the self loops among its edges."""
     most = block.sources.size * (2 if way == arcs.BOTH else 1)
     keys = np.empty(most, np.uint64)
-    weights = None if dtype is None else np.asarray(block.weights, dtype)
+    weights = None if dtype is None else block.weights
     kept = None if dtype is None else np.empty(most, dtype)
     count, loops = arcs.pack(block.sources, block.targets, weights, bits, way, drop, keys, kept)
     return keys[:count], None if kept is None else kept[:count], loops
@@ -293,7 +341,6 @@ def packed(block: EdgeBlock, bits: int, way: int, drop: bool, dtype: Any) -> tup
 def extreme(block: EdgeBlock, pick: Any) -> tuple[int, int]:
     """The lowest or highest id of a block, read as signed and as unsigned numbers."""
     columns = [column for column in (block.sources, block.targets) if column.size]
-    unsigned = [int(pick(column)) for column in columns]
-    signed = [int(pick(column.astype(np.uint64).view(np.int64))) for column in columns] if columns[0].itemsize == 8 else unsigned
+    signed = [column.view(np.int64) if column.itemsize == 8 else column for column in columns]
     choose = min if pick is np.min else max
-    return choose(signed), choose(unsigned)
+    return choose(int(pick(column)) for column in signed), choose(int(pick(column)) for column in columns)

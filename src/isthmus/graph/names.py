@@ -7,15 +7,15 @@ strings) is reported to the caller, who reads the input again with another salt.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from isthmus.errors import BudgetError
+from isthmus.errors import BudgetError, StoreError
 from isthmus.graph.edges import EdgeBlock, Waiting
 from isthmus.graph.files import Array
 from isthmus.graph.numbering import Table, sorted_keys
@@ -29,16 +29,21 @@ ROWS_AT_ONCE = 1 << 17
 STAGED = 1 << 18  # rows handed to DuckDB at once
 
 
-class HashCollision(Exception):
+class HashCollision(Exception):  # noqa: N818 - caught by whoever can read again
     """Two different strings share a hash under this salt."""
+
+
+def text_of(names: Any) -> tuple[Array, Array]:
+    """(where each string starts, and the end; all bytes) of a pyarrow large_binary array."""
+    _, offsets, data = names.buffers()
+    starts = np.frombuffer(offsets, np.int64)[names.offset : names.offset + len(names) + 1]
+    return starts, np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
 
 
 def hashes(names: Any, salt: int) -> Array:
     """A 64-bit key per string of a pyarrow large_binary array."""
     out = np.empty(len(names), np.uint64)
-    _, offsets, data = names.buffers()
-    starts = np.frombuffer(offsets, np.int64)[names.offset : names.offset + len(names) + 1]
-    text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
+    starts, text = text_of(names)
     ids.hash_strings(text, starts, np.uint64(salt), out)
     return out
 
@@ -54,17 +59,14 @@ def encode(sources: Any, targets: Any, salt: int) -> tuple[Array, Array, Any]:
 class Names:
     """The set of all strings seen."""
 
-    def __init__(self, budget: Budget, folder: Path | None, threads: int) -> None:
+    def __init__(self, budget: Budget, folder: Path, threads: int) -> None:
         import duckdb  # only graphs with string ids pay for loading it
 
-        self._temporary = None
-        if folder is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="isthmus-")
-            folder = Path(self._temporary.name)
         self._folder, self._budget = folder, budget
         self._held = budget.left // 2
         if self._held < LEAST or not budget.take(self._held):
             raise BudgetError(f"string ids need a budget of at least {format_size(4 * LEAST)}, got {format_size(budget.limit)}")
+        self._duckdb = duckdb
         self._base = duckdb.connect(
             ":memory:",
             config={"memory_limit": f"{self._held}B", "temp_directory": str(folder / "duckdb"), "threads": threads},
@@ -73,6 +75,19 @@ class Names:
         self._base.execute("CREATE TABLE names (name BLOB)")
         self._staged: list[Any] = []
         self._rows = 0
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """DuckDB's ways to run out of room, as ours."""
+        try:
+            yield
+        except self._duckdb.OutOfMemoryException as error:
+            raise BudgetError(
+                f"the string ids do not sort within {format_size(self._held)}, half of what was left of the budget of "
+                f"{format_size(self._budget.limit)}; give --memory {self._budget.limit // 500_000 + 1}MB or more"
+            ) from error
+        except self._duckdb.IOException as error:
+            raise StoreError(f"{self._folder}: cannot sort the string ids: {str(error).splitlines()[0]}") from error
 
     def add(self, names: Any) -> None:
         self._staged.append(names)
@@ -83,31 +98,37 @@ class Names:
     def _flush(self) -> None:
         if self._rows:
             staged = pa.table({"name": pa.chunked_array(self._staged)})
-            self._base.register("staged", staged)
-            self._base.execute("INSERT INTO names SELECT DISTINCT name FROM staged")
-            self._base.unregister("staged")
+            with self._guarded():
+                self._base.register("staged", staged)
+                self._base.execute("INSERT INTO names SELECT DISTINCT name FROM staged")
+                self._base.unregister("staged")
         self._staged, self._rows = [], 0
 
     def _distinct(self) -> Iterator[Any]:
-        reader = self._base.sql("SELECT DISTINCT name FROM names ORDER BY name").to_arrow_reader(ROWS_AT_ONCE)
-        for batch in reader:
-            yield batch.column(0).cast(pa.large_binary())
+        with self._guarded():
+            reader = self._base.sql("SELECT DISTINCT name FROM names ORDER BY name").to_arrow_reader(ROWS_AT_ONCE)
+            for batch in reader:
+                yield batch.column(0).cast(pa.large_binary())
 
-    def write(self, writer: Writer, salt: int, name: str, pool: Pool) -> Table:
-        """Write the sorted ids; returns the table from hash to vertex number."""
-        self._flush()
-        most, length = self._base.sql("SELECT count(*), coalesce(sum(octet_length(name)), 0) FROM names").fetchone()
+    def _begin(self, writer: Writer) -> None:
+        with self._guarded():
+            most, length = self._base.execute("SELECT count(*), coalesce(sum(octet_length(name)), 0) FROM names").fetchall()[0]
         writer.section("ids.offsets", np.int64, int(most) + 1)
         writer.section("ids.bytes", np.uint8, int(length))
         writer.append("ids.offsets", np.zeros(1, np.int64))
+
+    def write(self, writer: Writer | None, salt: int, name: str, pool: Pool) -> Table:
+        """Write the sorted ids, unless they have been (None); returns the table from hash to vertex number."""
+        self._flush()
+        if writer is not None:
+            self._begin(writer)
         waiting = Waiting(self._budget, self._folder)
         vertices = end = 0
         for names in self._distinct():
-            _, offsets, data = names.buffers()
-            starts = np.frombuffer(offsets, np.int64)[names.offset : names.offset + len(names) + 1]
-            writer.append("ids.offsets", starts[1:] - starts[0] + end)
-            if data is not None:
-                writer.append("ids.bytes", np.frombuffer(data, np.uint8)[starts[0] : starts[-1]])
+            starts, text = text_of(names)
+            if writer is not None:
+                writer.append("ids.offsets", starts[1:] - starts[0] + end)
+                writer.append("ids.bytes", text[starts[0] : starts[-1]])
             end += int(starts[-1] - starts[0])
             ranks = np.arange(vertices, vertices + len(names), dtype=np.uint64)
             waiting.add(EdgeBlock(hashes(names, salt), ranks))

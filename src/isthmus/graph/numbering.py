@@ -7,6 +7,7 @@ and looked up in a table, whole in memory or, when the ledger has no room, in se
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,7 +16,7 @@ import numpy as np
 
 from isthmus.errors import GraphFormatError
 from isthmus.graph.buckets import Buckets, sort
-from isthmus.graph.edges import EdgeBlock, EdgeSource, Waiting
+from isthmus.graph.edges import Blocks, EdgeBlock, EdgeSource, Waiting
 from isthmus.graph.files import Array, Scratch, aligned_empty
 from isthmus.graph.writer import Writer
 from isthmus.kernels import arcs, ids
@@ -23,9 +24,9 @@ from isthmus.memory import Budget
 from isthmus.threads import Pool
 
 SIGN = 1 << 63
-NO_FLIP = np.uint64(0)
 SPARSEST = 64  # bitmap bits per endpoint read: beyond that a sorted table is smaller
 SAMPLE = 1 << 16
+Translated = tuple[EdgeBlock, tuple[Array, Array]]  # keys, and the numbers found for them so far
 
 
 class Numbering(Protocol):
@@ -35,7 +36,7 @@ class Numbering(Protocol):
     kind: str
 
     def write(self, writer: Writer) -> None: ...
-    def numbered(self, edges: Waiting, pool: Pool) -> Iterator[EdgeBlock]: ...
+    def numbered(self, edges: Waiting, pool: Pool) -> Blocks: ...
     def close(self) -> None: ...
 
 
@@ -43,7 +44,7 @@ def number_dtype(vertices: int) -> Any:
     return np.uint32 if vertices <= 1 << 32 else np.uint64
 
 
-def in_pool(edges: Waiting, pool: Pool, work: Callable[[EdgeBlock], EdgeBlock]) -> Iterator[EdgeBlock]:
+def in_pool(edges: Waiting, pool: Pool, work: Callable[[EdgeBlock], EdgeBlock]) -> Blocks:
     """Apply `work` to every waiting block, in order, forgetting each block when it is done."""
 
     def one(index: int) -> EdgeBlock:
@@ -65,13 +66,19 @@ class Dense:
     def write(self, writer: Writer) -> None:
         pass
 
+    def check(self, extent: tuple[int, int]) -> None:
+        """`extent`: the lowest and the highest id there is."""
+        low, high = extent
+        if low < 0 or high >= self.vertices:
+            raise GraphFormatError(f"{self._name}: expected ids from 0 to {self.vertices - 1}, got {low if low < 0 else high}")
+
     def number(self, block: EdgeBlock) -> EdgeBlock:
         for column in (block.sources, block.targets):
-            if column.size and int(column.max()) >= self.vertices:
-                raise GraphFormatError(f"{self._name}: expected ids from 0 to {self.vertices - 1}, got {int(column.max())}")
+            if column.size:
+                self.check((0, int(column.max())))
         return block
 
-    def numbered(self, edges: Waiting, pool: Pool) -> Iterator[EdgeBlock]:
+    def numbered(self, edges: Waiting, pool: Pool) -> Blocks:
         return in_pool(edges, pool, self.number)
 
     def close(self) -> None:
@@ -114,7 +121,7 @@ class Bitmap:
             count = ids.list_bits(words, first, self._base, keys)
             writer.append("ids.values", keys[:count].view(self.kind))
 
-    def numbered(self, edges: Waiting, pool: Pool) -> Iterator[EdgeBlock]:
+    def numbered(self, edges: Waiting, pool: Pool) -> Blocks:
         def work(block: EdgeBlock) -> EdgeBlock:
             if self.kind == "dense" and block.sources.itemsize == 4:
                 return block
@@ -215,32 +222,33 @@ class Table:
         for keys in self.keys():
             writer.append("ids.values", (keys ^ self._flip).view(self.kind))
 
-    def numbered(self, edges: Waiting, pool: Pool) -> Iterator[EdgeBlock]:
+    def numbered(self, edges: Waiting, pool: Pool) -> Blocks:
         if self._scratch is None:
             if self._whole is None:
                 self._whole, self._parts = self._load(self._parts), []
             whole = self._whole
 
             def work(block: EdgeBlock) -> EdgeBlock:
-                return self._checked(self._translate(block, self._blank(block), [whole]))
+                return self._checked(self._translate(whole, (block, self._blank(block))))
 
             yield from in_pool(edges, pool, work)
         else:
             yield from self._numbered_by_segment(edges, pool)
 
-    def _numbered_by_segment(self, edges: Waiting, pool: Pool) -> Iterator[EdgeBlock]:
+    def _numbered_by_segment(self, edges: Waiting, pool: Pool) -> Blocks:
         """Hold as many blocks as fit, run every segment of the table past them, go on to the next blocks."""
         room = self._budget.left // 3
-        for group in groups(range(len(edges)), room, lambda i: edges.load(i).sources.size * 24):
+        for group in groups(range(len(edges)), room, lambda i: edges.size(i) * 24):
             blocks = list(pool.map(edges.load, group))
             outs = [self._blank(block) for block in blocks]
             for parts in groups(self._parts, room, lambda part: self._size(part) * self.BYTES_PER_KEY * 2):
                 segment = self._load(parts)
-                for _ in pool.map(lambda pair, s=segment: self._translate(pair[0], pair[1], [s]), zip(blocks, outs, strict=True)):
+                translate = functools.partial(self._translate, segment)
+                for _ in pool.map(translate, zip(blocks, outs, strict=True)):
                     pass
             for index, block, out in zip(group, blocks, outs, strict=True):
                 edges.release(index)
-                yield self._checked((block, *out))
+                yield self._checked((block, out))
 
     @staticmethod
     def _size(part: tuple[Any, ...]) -> int:
@@ -251,14 +259,14 @@ class Table:
         none = np.iinfo(dtype).max
         return np.full(block.sources.size, none, dtype), np.full(block.sources.size, none, dtype)
 
-    def _translate(self, block: EdgeBlock, out: tuple[Array, Array], segments: list[Segment]) -> tuple[EdgeBlock, Array, Array]:
-        for segment in segments:
-            segment.find(block.sources, self._flip, out[0])
-            segment.find(block.targets, self._flip, out[1])
-        return block, *out
+    def _translate(self, segment: Segment, pair: Translated) -> Translated:
+        block, (sources, targets) = pair
+        segment.find(block.sources, self._flip, sources)
+        segment.find(block.targets, self._flip, targets)
+        return pair
 
-    def _checked(self, translated: tuple[EdgeBlock, Array, Array]) -> EdgeBlock:
-        block, sources, targets = translated
+    def _checked(self, pair: Translated) -> EdgeBlock:
+        block, (sources, targets) = pair
         for column, keys in ((sources, block.sources), (targets, block.targets)):
             bad = ids.first_missing(column)
             if bad >= 0:
@@ -297,35 +305,31 @@ def groups(items: Any, room: int, size: Callable[[Any], int]) -> Iterator[list[A
         yield group
 
 
-def number_integers(source: EdgeSource, edges: Waiting, extent: tuple[int, int], budget: Budget, folder: Path, pool: Pool) -> Numbering:
-    """The numbering of integer ids that lie in `extent` (lowest, highest)."""
+def number_integers(
+    source: EdgeSource, edges: Waiting, declared: Waiting, extent: tuple[int, int], budget: Budget, folder: Path, pool: Pool
+) -> Numbering:
+    """The numbering of integer ids that lie in `extent` (lowest, highest); `declared` are vertices listed beside the edges."""
     low, high = extent
-    vertices = [block.sources for block in source.vertex_blocks()]
-    count = sum(v.size for v in vertices) + (0 if source.declares_vertices else 2 * edges.edges)
+    count = declared.edges + (0 if source.declares_vertices else 2 * edges.edges)
+    sides = (declared,) if source.declares_vertices else (declared, edges)
+    places = [(side, index) for side in sides for index in range(len(side))]
     if high - low < max(1 << 20, SPARSEST * count) and bitmap_bytes(low, high) * 2 <= budget.left:
         bitmap = Bitmap(low, high, source.signed, budget, source.name)
 
-        def mark(index: int) -> None:
-            block = edges.load(index)
+        def mark(place: tuple[Waiting, int]) -> None:
+            block = place[0].load(place[1])
             bitmap.mark(block.sources)
             bitmap.mark(block.targets)
 
-        for declared in vertices:
-            bitmap.mark(declared)
-        if not source.declares_vertices:
-            for _ in pool.map(mark, range(len(edges))):
-                pass
+        for _ in pool.map(mark, places):
+            pass
         bitmap.settle()
         return bitmap
     flip = SIGN if source.signed else 0
-    kind = "uint64" if high >= SIGN else "int64"
-    table = Table(kind, flip, budget, folder, source.name)
+    table = Table("uint64" if high >= SIGN else "int64", flip, budget, folder, source.name)
     waiting = Waiting(budget, folder)
-    for declared in vertices:
-        waiting.add(EdgeBlock(declared ^ np.uint64(flip), np.empty(0, np.uint64)))
-    if not source.declares_vertices:
-        for keys in pool.map(lambda i: endpoints(edges.load(i), np.uint64(flip)), range(len(edges))):
-            waiting.add(EdgeBlock(keys, np.empty(0, np.uint64)))
+    for keys in pool.map(lambda place: endpoints(place[0].load(place[1]), np.uint64(flip)), places):
+        waiting.add(EdgeBlock(keys, np.empty(0, np.uint64)))
     for keys in sorted_keys(waiting, None, budget, folder, pool):
         table.append(keys)
     return table
@@ -335,7 +339,7 @@ def endpoints(block: EdgeBlock, flip: np.uint64) -> Array:
     """The distinct ids of a block, sorted, as keys whose order is theirs."""
     keys = np.concatenate([block.sources.astype(np.uint64), block.targets.astype(np.uint64)]) ^ flip
     sort(keys, None)
-    return keys[: ids.unique(keys)]
+    return keys[: ids.unique(keys)].copy()  # a slice would keep the repeated ones in memory too
 
 
 def sorted_keys(waiting: Waiting, ranks: Any, budget: Budget, folder: Path, pool: Pool) -> Iterator[Any]:
@@ -349,7 +353,7 @@ def sorted_keys(waiting: Waiting, ranks: Any, budget: Budget, folder: Path, pool
         waiting.release(index)
 
     def finish(keys: Array, kept: Array | None) -> Any:
-        return keys[: ids.unique(keys)] if kept is None else (keys, kept)
+        return keys[: ids.unique(keys)].copy() if kept is None else (keys, kept)
 
     try:
         for _ in pool.map(part, range(len(waiting))):

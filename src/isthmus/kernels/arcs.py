@@ -13,6 +13,7 @@ import numpy as np
 from numba import int64, uint64
 
 from isthmus.kernels.compile import inline, kernel
+from isthmus.kernels.generate import mix
 
 DIGIT = 11  # bits per radix pass: 2048 counters stay in the L1 cache
 RADIX = 1 << DIGIT
@@ -196,3 +197,14 @@ def fill_offsets(rows: Any, starts: Any, end: Any, first: Any, out: Any) -> Any:
         while r < rows.size and rows[r] < uint64(first + i):
             r += 1
         out[i] = starts[r] if r < rows.size else end
+
+
+@kernel
+def imbalance(sources: Any, targets: Any, weights: Any) -> Any:
+    """A sum of hashes that is 0 over all arcs if each occurs as often in one direction as in the other."""
+    total = uint64(0)
+    for e in range(sources.size):
+        u, v = uint64(sources[e]), uint64(targets[e])
+        w = uint64(0) if weights is None else mix(uint64(int64(weights[e])))
+        total += mix(mix(u + uint64(1)) + v + w) - mix(mix(v + uint64(1)) + u + w)
+    return total

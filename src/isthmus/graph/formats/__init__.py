@@ -63,15 +63,24 @@ def open_source(what: Any, options: ReadOptions) -> EdgeSource:
     path = Path(what)
     if not path.exists():
         raise GraphFormatError(f"{path}: no such file")
+    if not path.is_file() and not path.is_dir():
+        raise GraphFormatError(f"{path}: is a pipe or a device; expected a file, which can be read more than once")
     name = options.format or format_of(path)
     module = importlib.import_module(f"isthmus.graph.formats.{FORMATS[name][0]}")
     source: EdgeSource = module.open_path(path, options)
     return source
 
 
+def refuse(path: Path, options: ReadOptions, *names: str) -> None:
+    """Options that a format has no use for are mistakes, not to be passed over."""
+    for name in names:
+        if getattr(options, name):
+            raise OptionError(f"{path}: --{name} does not apply to this format")
+
+
 def format_of(path: Path) -> str:
     """The format a path's ending means; a folder takes it from the files in it."""
-    endings = [ending for ending in path.suffixes if ending not in COMPRESSED]
+    endings = [ending for ending in path.suffixes if ending.lower() not in COMPRESSED]
     for name, (_, suffixes) in FORMATS.items():
         if endings and endings[-1].lower() in suffixes:
             return name

@@ -11,8 +11,8 @@ import numpy as np
 from isthmus.errors import GraphFormatError, OptionError
 from isthmus.graph.edges import EdgeBlock, EdgeSource
 from isthmus.graph.files import Array
-from isthmus.graph.formats import ReadOptions
-from isthmus.graph.formats.text import Lines
+from isthmus.graph.formats import ReadOptions, refuse
+from isthmus.graph.formats.text import Lines, line_at, shortened
 from isthmus.kernels import text as kernels
 from isthmus.threads import Pool
 
@@ -20,6 +20,11 @@ from isthmus.threads import Pool
 def open_path(path: Path, options: ReadOptions) -> EdgeSource:
     if options.weight is not None:
         raise OptionError(f"{path}: adjacency lists carry no weights")
+    if path.is_dir():
+        raise GraphFormatError(f"{path}: is a folder; expected a text file")
+    if options.ids == "string":
+        raise OptionError(f"{path}: adjacency lists hold integer ids; --ids string does not apply")
+    refuse(path, options, "source", "target", "header")
     return AdjacencySource(path, options)
 
 
@@ -37,18 +42,21 @@ class AdjacencySource(EdgeSource):
         self._alone: list[Array] = []
 
     def blocks(self, pool: Pool) -> Iterator[EdgeBlock]:
-        before = 0
+        before = seen = 0
         self._alone = []
         for text, done in Lines(self._path, self._options.max_expansion):
             most = int(kernels.count_fields(text))
             sources, targets, alone = (np.empty(most, np.uint64) for _ in range(3))
             status, edges, single, where, flags = kernels.parse_adjacency(text, self._comments, sources, targets, alone)
             if status != kernels.OK:
-                number = int(np.count_nonzero(text[:where] == kernels.NEWLINE)) + 1 + before
-                line = text[where : where + 80].tobytes().split(b"\n", 1)[0].decode("utf-8", "replace")
-                raise GraphFormatError(f"{self._path}:{number}: expected 'source target target ...' with integer ids, got {line!r}")
+                number, line = line_at(text, where, before)
+                shape = "ids that fit 64 bits" if status == kernels.TOO_BIG else "'source target target ...' with integer ids"
+                raise GraphFormatError(f"{self._path}:{number}: expected {shape}, got {shortened(line)!r}")
             before += int(kernels.count_lines(text))
-            self.signed |= bool(flags & kernels.SAW_NEGATIVE_ID)
+            seen |= flags
+            if seen & kernels.SAW_NEGATIVE_ID and seen & kernels.SAW_HUGE_ID:
+                raise GraphFormatError(f"{self._path}: ids below 0 and above 2**63 - 1 in one file; no 64-bit type holds both")
+            self.signed = bool(seen & kernels.SAW_NEGATIVE_ID)
             self._alone.append(alone[:single].copy())
             yield EdgeBlock(sources[:edges], targets[:edges], None, None, done)
 

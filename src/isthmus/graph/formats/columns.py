@@ -13,6 +13,7 @@ from isthmus.errors import GraphFormatError
 from isthmus.graph.edges import BLOCK_EDGES, EdgeSource
 from isthmus.graph.formats import FORMATS, ReadOptions
 from isthmus.graph.formats.tables import TableSource
+from isthmus.graph.formats.text import FREE_EXPANSION
 
 PARQUET = FORMATS["parquet"][1]
 
@@ -24,20 +25,29 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
         parts = sorted(p for p in path.rglob("*") if p.is_file() and p.suffix.lower() in known and p.name[0] not in "._")
         if not parts:
             raise GraphFormatError(f"{path}: no Parquet or Arrow files in this folder")
-    schema = None
-    rows = 0
-    for part in parts:
-        found, count = inspect(part)
+    schema, rows = inspect(parts[0])
+    source = TableSource(str(path), schema, lambda: capped(parts, source, options.max_expansion), options)
+    for part in parts[1:]:
+        more, count = inspect(part)
+        source.check_schema(more, str(part))
         rows += count
-        if schema is None:
-            schema = found
-        elif [f.name for f in found] != [f.name for f in schema]:
-            raise GraphFormatError(f"{part}: columns {', '.join(found.names)} differ from {', '.join(schema.names)} of {parts[0]}")
-    source = TableSource(str(path), schema, lambda: batches(parts, wanted), options)
-    wanted = [column for column in (source._source, source._target, source._weight) if column is not None]
     source.replayable = True
-    source.total = rows
+    source.total = rows or None
     return source
+
+
+def capped(parts: list[Path], source: TableSource, max_expansion: float) -> Iterator[Any]:
+    """The batches of all parts, as long as they are not absurdly larger than the files."""
+    size = sum(part.stat().st_size for part in parts)
+    limit = max(FREE_EXPANSION, int(size * max_expansion))
+    expanded = 0
+    for batch in batches(parts, source.columns):
+        expanded += batch.nbytes
+        if expanded > limit:
+            raise GraphFormatError(
+                f"{source.name}: {size} bytes decompress to more than {limit}; if that is right, give --max-expansion a larger factor"
+            )
+        yield batch
 
 
 def inspect(part: Path) -> tuple[Any, int]:
@@ -68,13 +78,20 @@ def batches(parts: list[Path], wanted: list[str]) -> Iterator[Any]:
             if part.suffix.lower() in PARQUET:
                 # No pre-buffering: it would hold whole row groups beside the budget.
                 with pq.ParquetFile(part, pre_buffer=False, buffer_size=1 << 20) as file:
-                    yield from file.iter_batches(BLOCK_EDGES // 4, columns=wanted, use_threads=False)
+                    rows = 0
+                    for batch in file.iter_batches(BLOCK_EDGES // 4, columns=wanted, use_threads=False):
+                        rows += batch.num_rows
+                        yield batch
+                    if rows != file.metadata.num_rows:
+                        raise GraphFormatError(f"{part}: holds {rows} rows, its footer promises {file.metadata.num_rows}")
             else:
                 with pa.OSFile(str(part)) as raw:
                     reader = open_arrow(raw)
                     many = getattr(reader, "num_record_batches", None)
                     for batch in reader if many is None else (reader.get_batch(i) for i in range(many)):
-                        yield batch.select(wanted)
+                        batch = batch.select(wanted)
+                        batch.validate(full=True)  # offsets of strings that point outside would end the process
+                        yield batch
         except (pa.ArrowException, OSError) as error:
             raise GraphFormatError(f"{part}: damaged: {first_line(error)}") from error
 

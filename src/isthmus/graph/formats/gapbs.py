@@ -8,22 +8,29 @@ header is compared with the file's size before anything is allocated.
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from isthmus.errors import GraphFormatError, StoreError
-from isthmus.graph.edges import EdgeSource
+from isthmus.errors import GraphFormatError, OptionError, StoreError
+from isthmus.graph.edges import EdgeBlock, EdgeSource
 from isthmus.graph.files import Array, read_into
-from isthmus.graph.formats import ReadOptions
+from isthmus.graph.formats import ReadOptions, refuse
 from isthmus.graph.formats.lists import ListSource
 from isthmus.graph.formats.tables import check_weights
+from isthmus.kernels import arcs
+from isthmus.threads import Pool
 
 HEADER = 17
 
 
 def open_path(path: Path, options: ReadOptions) -> EdgeSource:
+    refuse(path, options, "source", "target", "weight", "header", "vertices")
+    if options.ids == "string":
+        raise OptionError(f"{path}: vertices are numbered from 0; --ids string does not apply")
     return GapSource(path, options)
 
 
@@ -35,7 +42,10 @@ class GapSource(ListSource):
         self.weighted = path.suffix == ".wsg"
         self.weight_dtype = "int32"
         self._entry = 8 if self.weighted else 4
-        self._file = os.open(path, os.O_RDONLY)
+        try:
+            self._file = os.open(path, os.O_RDONLY)
+        except OSError as error:
+            raise GraphFormatError(f"{path}: cannot read: {error.strerror}") from error
         size = os.fstat(self._file).st_size
         if size < HEADER:
             raise GraphFormatError(f"{path}: {size} bytes, expected a header of {HEADER}")
@@ -51,6 +61,7 @@ class GapSource(ListSource):
         if vertices > 1 << 31:
             raise GraphFormatError(f"{path}: {vertices} vertices do not fit the format's 32-bit targets")
         self.both_ways = not self.directed
+        self._imbalance, self._lock = 0, threading.Lock()
         self.vertices, self.edges, self.total = vertices, arcs, arcs
         self._targets_at = HEADER + 8 * (vertices + 1)
 
@@ -61,7 +72,7 @@ class GapSource(ListSource):
     def _read(self, at: int, count: int, dtype: Any) -> Array:
         array = np.empty(count, dtype)
         try:
-            read_into(self._file, memoryview(array.view(np.uint8)), at, self.name)
+            read_into(self._file, array.view(np.uint8).data, at, self.name)
         except StoreError as error:
             raise GraphFormatError(str(error)) from error
         return array
@@ -78,6 +89,22 @@ class GapSource(ListSource):
         if self.weighted:
             weights, _ = check_weights(entries[1::2], self.name, first, self._options.allow_negative)
         return targets.view(np.uint32), weights
+
+    def blocks(self, pool: Pool) -> Iterator[EdgeBlock]:
+        self._imbalance = 0
+        return super().blocks(pool)
+
+    def _load(self, cut: tuple[int, Array, int, int]) -> EdgeBlock:
+        block = super()._load(cut)
+        if self.both_ways:
+            found = int(arcs.imbalance(block.sources, block.targets, block.weights))
+            with self._lock:
+                self._imbalance += found
+        return block
+
+    def check(self) -> None:
+        if self._imbalance % (1 << 64):
+            raise GraphFormatError(f"{self.name}: the header says undirected, but some edges are there in one direction only")
 
     def report(self) -> dict[str, Any]:
         return {"format": "gapbs"}

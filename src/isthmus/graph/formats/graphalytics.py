@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.errors import GraphFormatError
+from isthmus.errors import GraphFormatError, OptionError
 from isthmus.graph.edges import EdgeBlock, EdgeSource
 from isthmus.graph.formats import ReadOptions
-from isthmus.graph.formats.text import FIELD, INTEGER, Lines, TextSource
+from isthmus.graph.formats.text import Lines, TextSource, line_at
+from isthmus.kernels import text as kernels
 
 
 def open_path(path: Path, options: ReadOptions) -> EdgeSource:
@@ -29,7 +30,11 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
 def read_properties(path: Path) -> dict[str, str]:
     """The properties of the one graph described, without the `graph.NAME.` before each."""
     found: dict[str, str] = {}
-    for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
+    try:
+        text = path.read_text("utf-8", "replace")
+    except OSError as error:
+        raise GraphFormatError(f"{path}: cannot read: {error.strerror}") from error
+    for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         key, equals, value = line.partition("=")
@@ -53,25 +58,18 @@ class GraphalyticsSource(TextSource):
         for file in (edges, self._vertex_path):
             if not file.exists():
                 raise GraphFormatError(f"{file}: no such file; {path} needs it")
-        if options.weight is None and self._has_weights(edges, properties):
-            options = dataclasses.replace(options, weight=3)
-        super().__init__(edges, options)
-        if options.ids == "auto" and self._fields == 0:
-            self.ids = "int"
+        if options.ids == "string":
+            raise OptionError(f"{path}: the ids of a Graphalytics graph are integers; --ids string does not apply")
+        super().__init__(edges, dataclasses.replace(options, ids="int"))
+        if options.weight is None and (self._fields > 2 or properties.get("edge-properties.names")):
+            self.options = dataclasses.replace(self.options, weight=3)
+            self._look()
         if "directed" in properties:
             if properties["directed"].lower() not in ("true", "false"):
                 raise GraphFormatError(f"{path}: expected directed = true or false, got {properties['directed']!r}")
             self.directed = properties["directed"].lower() == "true"
         self.declares_vertices = True
         self._seen_edges = 0
-
-    @staticmethod
-    def _has_weights(edges: Path, properties: dict[str, str]) -> bool:
-        if properties.get("edge-properties.names"):
-            return True
-        for lines, _ in Lines(edges, 1):
-            return len(FIELD.findall(lines[: 1 << 16].tobytes().split(b"\n", 1)[0])) > 2
-        return False
 
     def blocks(self, pool: Any) -> Iterator[EdgeBlock]:
         self._seen_edges = 0
@@ -80,22 +78,23 @@ class GraphalyticsSource(TextSource):
             yield block
 
     def vertex_blocks(self) -> Iterator[EdgeBlock]:
-        line = 0
-        count = 0
-        for lines, _ in Lines(self._vertex_path, 1):
-            fields: list[int] = []
-            for text in lines.tobytes().split(b"\n"):
-                line += 1
-                first = FIELD.match(text.strip())
-                if first is None:
-                    continue
-                if not INTEGER.fullmatch(first[0]) or not -(1 << 63) <= int(first[0]) < 1 << 64:
-                    raise GraphFormatError(f"{self._vertex_path}:{line}: expected an integer id of 64 bits, got {text.decode('utf-8', 'replace')!r}")
-                fields.append(int(first[0]))
-            line -= 1  # what follows the last newline is not a line
-            count += len(fields)
-            self.signed |= any(value < 0 for value in fields)
-            yield EdgeBlock(np.array([value % (1 << 64) for value in fields], np.uint64), np.empty(0, np.uint64))
+        before = count = 0
+        first_column = np.array([0, 0, -1], np.int64)
+        for text, _ in Lines(self._vertex_path, self.options.max_expansion):
+            lines = int(kernels.count_lines(text))
+            ids = np.empty(lines, np.uint64)
+            status, found, where, flags = kernels.parse_integer_edges(
+                text, first_column, self._separator, self._comments, False, self._locale, ids, ids, None
+            )
+            if status != kernels.OK:
+                number, line = line_at(text, where, 0)
+                raise GraphFormatError(
+                    f"{self._vertex_path}:{before + number}: expected an integer id of 64 bits, got {line.decode('utf-8', 'replace')!r}"
+                )
+            before += lines
+            count += found
+            self._note(flags)
+            yield EdgeBlock(ids[:found], np.empty(0, np.uint64))
         self._compare("vertices", count, self._vertex_path)
 
     def check(self) -> None:

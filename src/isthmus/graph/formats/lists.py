@@ -35,7 +35,7 @@ class ListSource(EdgeSource):
         expected = 0
         for first in range(0, self.vertices, VERTICES_AT_ONCE):
             offsets = self.offsets(first, min(VERTICES_AT_ONCE, self.vertices - first) + 1)
-            if offsets[0] != expected or (np.diff(offsets) < 0).any() or offsets[-1] > self.edges:
+            if offsets[0] != expected or (offsets[1:] < offsets[:-1]).any() or offsets[-1] > self.edges:
                 raise GraphFormatError(
                     f"{self.name}: the offsets of vertices {first} to {first + offsets.size - 2} do not ascend within 0 to {self.edges}"
                 )

@@ -19,6 +19,7 @@ from isthmus.graph.formats import ReadOptions
 from isthmus.graph.names import encode
 from isthmus.threads import Pool
 
+LAST_EXACT = 1 << 53  # beyond, not every integer is a double
 INT32 = np.iinfo(np.int32)
 SOURCE_NAMES = ("source", "src", "from", "u")
 TARGET_NAMES = ("target", "destination", "dst", "dest", "to", "v")
@@ -35,10 +36,17 @@ class TableSource(EdgeSource):
         self._target = self._column(names, options.target, TARGET_NAMES, 1)
         self._weight = self._column(names, options.weight, (), -1) if options.weight is not None else None
         self.weighted = self._weight is not None
+        self.columns = [column for column in (self._source, self._target, self._weight) if column is not None]
+        if len(set(self.columns)) < len(self.columns):
+            raise OptionError(
+                f"{self.name}: source, target and weight must be different columns, got {', '.join(self.columns)}; "
+                f"name them with --source, --target and --weight out of {', '.join(names)}"
+            )
         kinds = [is_string(schema.field(c).type) for c in (self._source, self._target)]
         self.ids = "string" if options.ids == "string" or (options.ids == "auto" and any(kinds)) else "int"
-        for column in (self._source, self._target):
-            self._check_type(column, schema.field(column).type)
+        if options.vertices is not None:
+            self.ids = "int"
+        self.check_schema(schema, self.name)
         self._exact = True
         self._huge = False
 
@@ -60,14 +68,20 @@ class TableSource(EdgeSource):
             raise GraphFormatError(f"{self.name}: expected columns for source and target, found {', '.join(names) or 'none'}")
         return names[default]
 
-    def _check_type(self, column: str, kind: Any) -> None:
-        if is_string(kind) or (self.ids == "int" and pa.types.is_integer(value_type(kind))):
-            if self.ids == "int" and is_string(kind):
-                raise GraphFormatError(f"{self.name}: column {column!r} holds {kind}, expected integers")
-            return
-        if self.ids == "string" and pa.types.is_integer(value_type(kind)):
-            return
-        raise GraphFormatError(f"{self.name}: column {column!r} holds {kind}, expected integers or strings as ids")
+    def check_schema(self, schema: Any, name: str) -> None:
+        """The columns must be there, once each, and hold what ids and weights can be."""
+        for column in self.columns:
+            count = schema.names.count(column)
+            if count != 1:
+                raise GraphFormatError(f"{name}: expected one column {column!r}, found {count}")
+            kind = value_type(schema.field(column).type)
+            if column == self._weight:
+                if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+                    raise GraphFormatError(f"{name}: column {column!r} holds {kind}, expected numbers as weights")
+            elif not (pa.types.is_integer(kind) or is_string(kind)):
+                raise GraphFormatError(f"{name}: column {column!r} holds {kind}, expected integers or strings as ids")
+            elif self.ids == "int" and is_string(kind):
+                raise GraphFormatError(f"{name}: column {column!r} holds {kind}, expected integers")
 
     def blocks(self, pool: Pool) -> Iterator[EdgeBlock]:
         self._row = 0
@@ -95,31 +109,36 @@ class TableSource(EdgeSource):
         ends = [self._present(batch, column, row) for column in (self._source, self._target)]
         weights, exact = self._weights(batch, row) if self._weight is not None else (None, True)
         if self.ids == "string":
-            text = [binary(column) for column in ends]
-            sources, targets, names = encode(*text, self.salt)
+            sources, targets, names = encode(self._binary(ends[0], row), self._binary(ends[1], row), self.salt)
             return EdgeBlock(sources, targets, weights, names, batch.num_rows), False, False, exact
         columns = [column.to_numpy(zero_copy_only=False) for column in ends]
         signed = any(c.dtype.kind == "i" and c.size and c.min() < 0 for c in columns)
         huge = any(c.dtype == np.uint64 and c.size and int(c.max()) >> 63 for c in columns)
         if self.vertices is not None and signed:
             raise GraphFormatError(f"{self.name}: expected ids from 0 to {self.vertices - 1}, got {min(c.min() for c in columns)}")
-        return EdgeBlock(*(as_key(c) for c in columns), weights, None, batch.num_rows), signed, huge, exact
+        sources, targets = (as_key(c) for c in columns)
+        return EdgeBlock(sources, targets, weights, None, batch.num_rows), signed, huge, exact
 
     def _present(self, batch: Any, column: str, row: int) -> Any:
         """A column without nulls, decoded if it was a dictionary."""
         data = batch.column(column)
+        if pa.types.is_dictionary(data.type):
+            data = data.dictionary_decode()
         if data.null_count:
             at = pc.index(data.is_null(), True).as_py()
             raise GraphFormatError(f"{self.name}: row {row + at}: expected a value in column {column!r}, got null")
-        if pa.types.is_dictionary(data.type):
-            data = data.dictionary_decode()
         return data
+
+    def _binary(self, column: Any, row: int) -> Any:
+        """Strings (or integers asked for as strings) as one large_binary array."""
+        try:
+            return column.cast(pa.large_string()).cast(pa.large_binary())
+        except pa.ArrowInvalid as error:
+            raise GraphFormatError(f"{self.name}: rows from {row} on: expected ids in UTF-8: {error}") from error
 
     def _weights(self, batch: Any, row: int) -> tuple[Array, bool]:
         assert self._weight is not None
         data = self._present(batch, self._weight, row)
-        if not (pa.types.is_integer(data.type) or pa.types.is_floating(data.type)):
-            raise GraphFormatError(f"{self.name}: column {self._weight!r} holds {data.type}, expected numbers as weights")
         values = data.to_numpy(zero_copy_only=False)
         return check_weights(values, self.name, row, self.options.allow_negative)
 
@@ -135,13 +154,17 @@ def check_weights(values: Array, name: str, row: int, allow_negative: bool) -> t
         bad |= weights < 0
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
-        if np.isfinite(weights[at]):
-            raise GraphFormatError(f"{name}: row {row + at}: expected a weight of at least 0 (--allow-negative admits others), got {weights[at]}")
-        raise GraphFormatError(f"{name}: row {row + at}: expected a finite weight, got {weights[at]}")
-    if values.dtype.kind in "iu" and values.size and (values.astype(np.float64).astype(values.dtype) != values).any():
-        raise GraphFormatError(f"{name}: a weight above 2**53 does not fit a 64-bit float exactly")
-    exact = bool(values.dtype.kind in "iub" and (weights.size == 0 or (weights.min() >= INT32.min and weights.max() <= INT32.max)))
-    return weights, exact
+        expected = "a weight of at least 0 (--allow-negative admits others)" if np.isfinite(weights[at]) else "a finite weight"
+        raise GraphFormatError(f"{name}: row {row + at}: expected {expected}, got {weights[at]}")
+    if values.dtype.kind in "iu":
+        for at in np.flatnonzero(np.abs(weights) >= LAST_EXACT).tolist():  # few, if any
+            if int(weights[at]) != int(values[at]):
+                raise GraphFormatError(f"{name}: row {row + at}: expected a weight that a 64-bit float holds exactly, got {values[at]}")
+    return weights, values.dtype.kind in "iu" and fits_int32(values)
+
+
+def fits_int32(values: Array) -> bool:
+    return not values.size or bool(values.min() >= INT32.min and values.max() <= INT32.max)
 
 
 def value_type(kind: Any) -> Any:
@@ -149,13 +172,10 @@ def value_type(kind: Any) -> Any:
 
 
 def is_string(kind: Any) -> bool:
+    """Text, or bytes that should be text: some writers of Parquet leave out the difference."""
     kind = value_type(kind)
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
-def binary(column: Any) -> Any:
-    """Strings (or integers asked for as strings) as one large_binary array."""
-    return column.cast(pa.large_string()).cast(pa.large_binary())
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_binary, pa.types.is_large_binary)
+    return any(test(kind) for test in tests)
 
 
 def as_key(values: Array) -> Array:
@@ -173,32 +193,34 @@ def open_object(what: Any, options: ReadOptions) -> EdgeSource:
     """An edge source for a Python object."""
     if hasattr(what, "tocoo"):
         return from_matrix(what, options)
+    if isinstance(what, list) and any(isinstance(item, tuple | list) for item in what):
+        raise OptionError("a list of pairs could mean rows or columns; give (sources, targets[, weights]), for example tuple(zip(*edges))")
     if isinstance(what, tuple | list) and 2 <= len(what) <= 3:
         return from_columns([np.asarray(column) for column in what], options)
     if isinstance(what, np.ndarray) and what.ndim == 2 and what.shape[1] in (2, 3):
         return from_columns(list(what.T), options)
     if hasattr(what, "__arrow_c_stream__"):
-        reader = pa.RecordBatchReader.from_stream(what)
-        return from_reader(reader, options)
-    if hasattr(what, "__dataframe__") or type(what).__module__.startswith("pandas"):
-        return from_reader(pa.Table.from_pandas(what, preserve_index=False).to_reader(), options)
+        return from_stream(what, options)
     raise OptionError(
         f"cannot read edges from {type(what).__name__}; expected a path, (sources, targets[, weights]) arrays, "
         "a SciPy sparse matrix, or a table with __arrow_c_stream__"
     )
 
 
-def from_reader(reader: Any, options: ReadOptions) -> EdgeSource:
-    used = False
+def from_stream(what: Any, options: ReadOptions) -> EdgeSource:
+    """A table can be asked for its stream again; a reader is a stream itself and is used up."""
+    readers = [pa.RecordBatchReader.from_stream(what)]
+    once = isinstance(what, pa.RecordBatchReader)
 
     def batches() -> Iterator[Any]:
-        nonlocal used
-        if used:
-            raise GraphFormatError("an Arrow stream can be read only once")
-        used = True
-        yield from reader
+        try:
+            yield from readers.pop() if readers or once else pa.RecordBatchReader.from_stream(what)
+        except (pa.ArrowException, OSError) as error:
+            raise GraphFormatError(f"table: cannot read: {error}") from error
 
-    return TableSource("table", reader.schema, batches, options)
+    source = TableSource("table", readers[0].schema, batches, options)
+    source.replayable = not once
+    return source
 
 
 def from_columns(columns: list[Array], options: ReadOptions) -> EdgeSource:
@@ -206,20 +228,29 @@ def from_columns(columns: list[Array], options: ReadOptions) -> EdgeSource:
     if len({column.shape for column in columns}) != 1 or columns[0].ndim != 1:
         raise OptionError(f"expected arrays of one length, got shapes {', '.join(str(c.shape) for c in columns)}")
     names = ["source", "target", "weight"][: len(columns)]
-    arrays = []
-    for name, column in zip(names, columns, strict=True):
-        if name != "weight" and column.dtype.kind not in "iuUSO":
-            raise GraphFormatError(f"arrays: {name} holds {column.dtype}, expected integers or strings as ids")
-        arrays.append(pa.array(np.ascontiguousarray(column)))
-    table = pa.table(dict(zip(names, arrays, strict=True)))
+    table = pa.table({name: as_arrow(column, name) for name, column in zip(names, columns, strict=True)})
     kept = ReadOptions(
         source="source", target="target", weight="weight" if len(columns) == 3 else None, ids=options.ids,
         vertices=options.vertices, allow_negative=options.allow_negative,
     )  # fmt: skip
     source = TableSource("arrays", table.schema, lambda: iter(table.to_batches()), kept)
     source.replayable, source.edges, source.total = True, table.num_rows, table.num_rows
+    if len(columns) == 3 and columns[2].dtype.kind in "iu":  # with the count known, weights are not seen before they travel
+        source.weight_dtype = "int32" if fits_int32(columns[2]) else "float64"
     source.sample = lambda count: sample_table(source, table, count)  # type: ignore[method-assign]
     return source
+
+
+def as_arrow(column: Array, name: str) -> Any:
+    """A NumPy array as an Arrow array; an empty list has no type and may stand for no ids."""
+    if name != "weight" and not column.size and column.dtype == np.float64:
+        column = column.astype(np.int64)
+    if name != "weight" and column.dtype.kind not in "iuUSO":
+        raise GraphFormatError(f"arrays: {name} holds {column.dtype}, expected integers or strings as ids")
+    try:
+        return pa.array(np.ascontiguousarray(column))
+    except (pa.ArrowException, OverflowError, UnicodeError) as error:
+        raise GraphFormatError(f"arrays: {name} holds {column.dtype} that cannot be read: {error}") from error
 
 
 def sample_table(source: TableSource, table: Any, count: int) -> EdgeBlock:

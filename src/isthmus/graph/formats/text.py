@@ -27,11 +27,13 @@ CHUNK = 8 << 20  # bytes read at once
 LOOK = 100  # lines that decide between integers and strings
 FREE_EXPANSION = 1 << 30  # decompressed bytes that are always allowed
 INTEGER = re.compile(rb"-?[0-9]+")
-FIELD = re.compile(rb'"[^"\n]*"|[^\s,;]+')
+TWO_INTEGERS = re.compile(rb"\s*-?[0-9]+([ \t]+)-?[0-9]+(?=\s|$)")
+WORD = re.compile(rb'"[^"]*"|\S+')
+MARK = b"\xef\xbb\xbf"  # some programs put it before UTF-8 text
 CODECS = {".gz": "gzip", ".zst": "zstd"}
 
 
-class BadLine(Exception):
+class BadLine(Exception):  # noqa: N818 - a line, caught before anyone sees it
     """A line the kernel refused: its status, its number within the block, its text."""
 
 
@@ -63,6 +65,7 @@ class Lines:
         stream = pa.CompressedInputStream(pa.PythonFile(file, "r"), self._codec) if self._codec else None
         carry = np.empty(0, np.uint8)
         position = 0
+        first = True
         while True:
             buffer = np.empty(carry.size + CHUNK + 1, np.uint8)
             buffer[: carry.size] = carry
@@ -87,16 +90,22 @@ class Lines:
                 raise GraphFormatError(f"{self.path}: a line is longer than {CHUNK} bytes; is this a text edge list?")
             now = file.tell()
             if end:
-                yield buffer[:end], now - position
+                yield without_mark(buffer[:end]) if first else buffer[:end], now - position
+                first = False
             position = now
             if last:
                 return
             carry = buffer[end:filled]
 
 
+def without_mark(lines: Array) -> Array:
+    """The first lines of a file, without a byte order mark."""
+    return lines[len(MARK) :] if lines[: len(MARK)].tobytes() == MARK else lines
+
+
 def read_some(stream: Any, file: Any, buffer: Array, start: int, stop: int) -> int:
     """Read into buffer[start:stop]; 0 at the end."""
-    view = memoryview(buffer)[start:stop]
+    view = buffer.data[start:stop]
     if stream is None:
         return int(file.readinto(view))
     data = stream.read(min(len(view), 1 << 20))
@@ -129,13 +138,13 @@ class TextSource(EdgeSource):
         self._look()
 
     def _look(self) -> None:
-        """Settle columns and the kind of ids from the first lines."""
+        """Settle separator, columns and the kind of ids from the first lines."""
         opening = b""
         for lines, _ in Lines(self.path, self.options.max_expansion):
             opening = lines[: 1 << 20].tobytes()
             break
-        comments = tuple(self.options.comments.encode()[i : i + 1] for i in range(len(self.options.comments.encode())))
-        rows = [(number, line) for number, line in enumerate(opening.split(b"\n")) if line.strip() and not line.lstrip().startswith(comments)]
+        rows = [(number, line) for number, line in enumerate(opening.split(b"\n")) if self._holds_data(line)]
+        self._separator = separator_of([line for _, line in rows[self.options.header :][:LOOK]] or [line for _, line in rows])
         self._skip_to = 0
         names: list[str] = []
         if self.options.header:
@@ -143,7 +152,7 @@ class TextSource(EdgeSource):
                 raise GraphFormatError(f"{self.path}: expected a header line, found none")
             number, line = rows.pop(0)
             self._skip_to = number + 1
-            names = [field.strip(b'"').decode("utf-8", "replace") for field in FIELD.findall(line)]
+            names = [field.strip(b'"').decode("utf-8", "replace") for field in fields_of(line, self._separator)]
         wanted = (self.options.source, self.options.target, self.options.weight)
         default = (1, 2, None)
         columns = [self._column(w if w is not None else d, names) for w, d in zip(wanted, default, strict=True)]
@@ -151,8 +160,7 @@ class TextSource(EdgeSource):
             raise OptionError(f"{self.path}: source, target and weight must be different columns")
         self._columns = np.array(columns, np.int64)
         self.weighted = columns[2] >= 0
-        self._fields = len(FIELD.findall(rows[0][1])) if rows else 0
-        self._skipped_header = bool(names)
+        self._fields = len(fields_of(rows[0][1], self._separator)) if rows else 0
         if self.options.ids != "auto":
             self.ids = "string" if self.options.ids == "string" else "int"
         else:
@@ -160,10 +168,14 @@ class TextSource(EdgeSource):
         if self.options.vertices is not None:
             self.ids = "int"
 
+    def _holds_data(self, line: bytes) -> bool:
+        rest = line.strip()
+        return bool(rest) and rest[0] not in self.options.comments.encode()
+
     def _column(self, wanted: str | int | None, names: list[str]) -> int:
         if wanted is None:
             return -1
-        if isinstance(wanted, int) or wanted.isdigit():
+        if isinstance(wanted, int) or wanted.isdecimal():
             if int(wanted) < 1:
                 raise OptionError(f"{self.path}: columns are counted from 1, got {wanted}")
             return int(wanted) - 1
@@ -174,10 +186,10 @@ class TextSource(EdgeSource):
         return names.index(wanted)
 
     def _guess(self, lines: list[bytes]) -> Any:
-        """Integers, if more than half of the first lines hold two."""
+        """Integers, if at least half of the first lines hold two."""
         whole = 0
         for line in lines:
-            fields = FIELD.findall(line)
+            fields = fields_of(line, self._separator)
             ends = [fields[c] for c in self._columns[:2] if c < len(fields)]
             whole += len(ends) == 2 and all(INTEGER.fullmatch(field) for field in ends)
         return "int" if 2 * whole >= len(lines) else "string"
@@ -194,13 +206,17 @@ class TextSource(EdgeSource):
             except BadLine as bad:
                 self._refuse(bad)
             self._before += lines
-            self._flags |= flags
-            if self._flags & kernels.SAW_NEGATIVE_ID and self._flags & kernels.SAW_HUGE_ID:
-                raise GraphFormatError(f"{self.path}: ids below 0 and above 2**63 - 1 in one file; no 64-bit type holds both")
+            self._note(flags)
             yield block
-        self.signed = bool(self._flags & kernels.SAW_NEGATIVE_ID)
         exact = not self._flags & (kernels.SAW_FRACTION | kernels.SAW_LARGE_WEIGHT)
         self.weight_dtype = "int32" if exact else "float64"
+
+    def _note(self, flags: int) -> None:
+        """Remember what a block held, for what is settled in the end."""
+        self._flags |= flags
+        if self._flags & kernels.SAW_NEGATIVE_ID and self._flags & kernels.SAW_HUGE_ID:
+            raise GraphFormatError(f"{self.path}: ids below 0 and above 2**63 - 1 in one file; no 64-bit type holds both")
+        self.signed = bool(self._flags & kernels.SAW_NEGATIVE_ID)
 
     def _texts(self) -> Iterator[tuple[Array, int, int]]:
         skip = self._skip_to
@@ -226,8 +242,9 @@ class TextSource(EdgeSource):
         for dtype in (np.uint32, np.uint64):
             sources, targets = np.empty(lines, dtype), np.empty(lines, dtype)
             status, edges, where, flags = kernels.parse_integer_edges(
-                text, self._columns, self._comments, self.options.allow_negative, self._locale, sources, targets, weights
-            )
+                text, self._columns, self._separator, self._comments, self.options.allow_negative, self._locale,
+                sources, targets, weights,
+            )  # fmt: skip
             if status != kernels.WIDE:
                 break
         if status != kernels.OK:
@@ -237,12 +254,13 @@ class TextSource(EdgeSource):
     def _parse_strings(self, text: Array, lines: int, weights: Array | None, skipped: int) -> tuple[EdgeBlock, int]:
         spans = np.empty((lines, 4), np.int64)
         status, edges, where, flags = kernels.split_string_edges(
-            text, self._columns, self._comments, self.options.allow_negative, self._locale, spans, weights
+            text, self._columns, self._separator, self._comments, self.options.allow_negative, self._locale, spans, weights
         )
         if status != kernels.OK:
             raise BadLine(status, *line_at(text, where, skipped))
-        columns = [binary_array(text, spans[:edges, k], spans[:edges, k + 1]) for k in (0, 2)]
-        sources, targets, names = encode(*columns, self.salt)
+        starts, ends = spans[:edges, ::2], spans[:edges, 1::2]
+        first, second = (binary_array(text, starts[:, k], ends[:, k]) for k in (0, 1))
+        sources, targets, names = encode(first, second, self.salt)
         if not valid_utf8(names):
             for start in spans[:edges, ::2].ravel():
                 number, line = line_at(text, int(start), skipped)
@@ -253,14 +271,9 @@ class TextSource(EdgeSource):
     def _refuse(self, bad: BadLine) -> None:
         status, number, text = bad.args
         line = self._before + number
-        shown = text.decode("utf-8", "replace").rstrip("\r")
-        if len(shown) > 80:
-            shown = shown[:77] + "..."
-        raise GraphFormatError(f"{self.path}:{line}: {self._expected(status, number)}, got {shown!r}") from None
+        raise GraphFormatError(f"{self.path}:{line}: {self._expected(status, number)}, got {shortened(text)!r}") from None
 
     def _expected(self, status: int, number: int) -> str:
-        shape = "'source target weight'" if self.weighted else "'source target'"
-        kind = "" if self.ids == "string" else " with integer ids"
         if status == kernels.NEGATIVE:
             return "expected a weight of at least 0 (--allow-negative admits others)"
         if status == kernels.NOT_FINITE:
@@ -269,12 +282,24 @@ class TextSource(EdgeSource):
             return f"expected a number as weight in column {self._columns[2] + 1}"
         if status == kernels.TOO_BIG:
             return "expected ids that fit 64 bits"
+        if status == kernels.LONE_RETURN:
+            return "expected lines that end in a newline, not in a carriage return alone"
         if status == NOT_UTF8:
             return "expected ids in UTF-8"
-        hint = " (--header skips a line of names, --ids string takes any text)" if self.ids == "int" and self._before + number <= 1 else ""
-        if status in (kernels.BAD_SOURCE, kernels.BAD_TARGET) and self.ids == "int" and not hint:
+        hint = ""
+        if self.ids == "int" and self._before + number <= 1:
+            hint = " (--header skips a line of names, --ids string takes any text)"
+        elif self.ids == "int" and status in (kernels.BAD_SOURCE, kernels.BAD_TARGET):
             hint = " (--ids string takes any text)"
-        return f"expected {shape}{kind}{hint}"
+        return f"expected {self._shape()}{hint}"
+
+    def _shape(self) -> str:
+        """What a line should look like."""
+        used = self._columns[self._columns >= 0]
+        shape = "'source target weight'" if self.weighted else "'source target'"
+        kind = "" if self.ids == "string" else " with integer ids"
+        where = "" if (used == np.arange(used.size)).all() else f" in columns {', '.join(str(c + 1) for c in used)}"
+        return shape + kind + where
 
     def report(self) -> dict[str, Any]:
         found: dict[str, Any] = {"format": "text", "lines": self._before}
@@ -287,6 +312,29 @@ class TextSource(EdgeSource):
 NOT_UTF8 = 100
 
 
+def separator_of(lines: list[bytes]) -> int:
+    """What parts the fields: blanks where lines begin with two integers, else what most lines have."""
+    blanks = [match[1] for match in map(TWO_INTEGERS.match, lines) if match]
+    if 2 * len(blanks) > len(lines):
+        return kernels.TAB if 2 * sum(b"\t" in blank for blank in blanks) > len(blanks) else kernels.SPACE
+    for separator in (kernels.TAB, kernels.SEMICOLON, kernels.COMMA):
+        if 2 * sum(separator in line.strip() for line in lines) > len(lines):
+            return separator
+    return kernels.SPACE
+
+
+def fields_of(line: bytes, separator: int) -> list[bytes]:
+    """The fields of one line, as the kernels see them; quotes stay."""
+    line = line.strip()
+    if separator == kernels.SPACE:
+        return WORD.findall(line)
+    mark = re.escape(bytes([separator])) + (b"+" if separator == kernels.TAB else b"")
+    if b'"' in line:  # a separator inside quotes parts nothing
+        mark += rb'(?=(?:[^"]*"[^"]*")*[^"]*$)'
+        line = line[:4096]
+    return [field.strip() for field in re.split(mark, line)]
+
+
 def line_at(text: Array, where: int, skipped: int) -> tuple[int, bytes]:
     """(number within the block, counted from 1, and text) of the line that holds position `where`."""
     before = text[:where]
@@ -294,6 +342,12 @@ def line_at(text: Array, where: int, skipped: int) -> tuple[int, bytes]:
     start = last_newline(text, where)
     rest = text[start:].tobytes()[: 1 << 16]
     return number, rest.split(b"\n", 1)[0]
+
+
+def shortened(line: bytes) -> str:
+    """A line for people to see."""
+    shown = line.decode("utf-8", "replace").rstrip("\r")
+    return shown if len(shown) <= 80 else shown[:77] + "..."
 
 
 def binary_array(text: Array, starts: Array, ends: Array) -> Any:
@@ -311,5 +365,3 @@ def valid_utf8(names: Any) -> bool:
     except pa.ArrowInvalid:
         return False
     return True
-
-
