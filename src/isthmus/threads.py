@@ -60,6 +60,8 @@ class Pool:
                 yield take_first(pending)
         finally:
             wait([future for future in pending if not future.cancel()])
+            if isinstance(items, Generator):
+                items.close()  # and the file it may be reading
 
 
 def take_first(pending: deque[Future[Result]]) -> Result:

@@ -77,6 +77,7 @@ class Buckets:
         self._lock = threading.Lock()
         self._parts: dict[int, tuple[int, int, Array]] = {}
         self.keys = 0
+        self.merged = 0  # equal keys that `finish` has not seen, because they were too many to be held
         # In memory there must be room for the arena and for sorting small buckets beside it.
         workspace = 2 * (threads + 2) * CACHED_KEYS * self._width * 4
         if budget.left > most * self._width + workspace and budget.take(most * self._width):
@@ -180,8 +181,12 @@ class Buckets:
             high = keys.max() if high is None else max(high, keys.max())
         if low == high:
             slices = self._slices(order, bounds, bucket)
-            for keys, weights in slices if self._how == arcs.KEEP else [merge(slices, self._how)]:
-                yield finish(keys, weights)
+            if self._how == arcs.KEEP:
+                for keys, weights in slices:
+                    yield finish(keys, weights)
+            else:
+                self.merged += size - 1
+                yield finish(*merge(slices, self._how))
             return
         again = Buckets(
             np.concatenate(sample), size, self._high, self._weights, self._how,
@@ -191,6 +196,7 @@ class Buckets:
             for index, (keys, weights) in enumerate(self._slices(order, bounds, bucket)):
                 again.add(index, np.ascontiguousarray(keys), weights)
             yield from again.sorted(pool, finish)
+            self.merged += again.merged
         finally:
             again.close()
 

@@ -264,7 +264,7 @@ class Ingest:
             finish = combined(bits, targets, how)
             if computed:
                 finish = self._weighed(finish, side == "in")
-            elif stored != travels:
+            elif stored is not None and how == arcs.SUM:
                 finish = self._narrowed(finish, stored)
             write_lists(written[side], buckets, self.pool, finish, self.progress)
             buckets.close()
@@ -307,7 +307,7 @@ class Ingest:
         return found
 
     def _narrowed(self, finish: Finish, dtype: Any) -> Finish:
-        """Weights summed in 64 bits, stored in fewer."""
+        """Weights summed in 64 bits, stored in those of `dtype`."""
 
         def narrowed(keys: Array, weights: Array | None) -> Lists:
             lists = finish(keys, weights)

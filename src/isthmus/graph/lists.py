@@ -91,4 +91,6 @@ def write_lists(writer: ListWriter, buckets: Buckets, pool: Pool, finish: Callab
     for lists in results:
         writer.append(lists)
         progress.advance(lists.targets.size + lists.merged)
+    writer.merged += buckets.merged
+    progress.advance(buckets.merged)
     writer.finish()

@@ -216,7 +216,7 @@ class Table:
 
     def write(self, writer: Writer) -> None:
         """The ids themselves; strings are written by whoever sorted them."""
-        if self.kind == "string":
+        if self.kind in ("string", "dense"):
             return
         writer.section("ids.values", self.kind, self.vertices)
         for keys in self.keys():
@@ -332,6 +332,8 @@ def number_integers(
         waiting.add(EdgeBlock(keys, np.empty(0, np.uint64)))
     for keys in sorted_keys(waiting, None, budget, folder, pool):
         table.append(keys)
+    if low == 0 and high + 1 == table.vertices:
+        table.kind = "dense"
     return table
 
 

@@ -8,6 +8,7 @@ parted by any of these; other fields end at the file's `separator` only, so that
 Numbers are read exactly: an integer that does not fit 64 bits is an error, and a decimal that needs more
 than double arithmetic to round correctly goes to the C library.
 """
+# ruff: noqa: SIM109, SIM110 - comparisons spelt out compile to fewer branches than a search in a tuple
 
 from __future__ import annotations
 
