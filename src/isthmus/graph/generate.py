@@ -54,7 +54,7 @@ class WeightRange:
             raise OptionError(f"expected weights with 0 <= LOW <= HIGH, both finite, got {text!r}")
         if dtype == "int32" and not (low.is_integer() and high.is_integer() and high < 2**31):
             raise OptionError(f"expected whole numbers below 2**31 for int32 weights, got {text!r}")
-        if dtype == "float32" and high > np.finfo(np.float32).max:
+        if dtype == "float32" and high > float(np.finfo(np.float32).max):
             raise OptionError(f"expected weights that float32 can hold, got {text!r}")
         return cls(low, high, dtype)
 

@@ -1,0 +1,150 @@
+"""User ids of every kind, there and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+from isthmus.errors import UnknownVertexError
+from isthmus.graph import ids
+from isthmus.graph.graph import Graph
+from isthmus.graph.store import Store
+
+EDGES = [(0, 2), (1, 2), (2, 0), (2, 1), (3, 2)]  # positions in the lists of ids below; 2 is the hub
+KINDS: dict[str, list[Any]] = {
+    "dense": [0, 1, 2, 3],
+    "int64": [-(2**63), -1, 7, 2**63 - 1],
+    "uint64": [0, 5, 2**63, 2**64 - 1],
+    "string": ["", "Zoë", "a\tb", "日本"],
+}
+
+
+@pytest.fixture(params=list(KINDS))
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def sections(kind: str) -> dict[str, Any]:
+    if kind == "dense":
+        return {}
+    if kind == "string":
+        encoded = [text.encode() for text in KINDS[kind]]
+        assert encoded == sorted(encoded)
+        offsets = np.cumsum([0, *map(len, encoded)])
+        return {"ids.offsets": offsets, "ids.bytes": np.frombuffer(b"".join(encoded), np.uint8)}
+    return {"ids.values": np.array(KINDS[kind], kind)}
+
+
+@pytest.fixture(params=["natural", "hub"])
+def graph(request: pytest.FixtureRequest, forge: Callable[..., Store], tmp_path: Path, kind: str) -> Graph:
+    """The edges above, as a store with ids of one kind, in both orders."""
+    out, into = np.array([0, 1, 2, 4, 5]), np.array([0, 1, 2, 5, 5])
+    arrays = {
+        "out.offsets": out, "out.targets": np.array([v for _, v in EDGES], np.uint32),
+        "in.offsets": into, "in.targets": np.array([2, 2, 0, 1, 3], np.uint32),
+    }  # fmt: skip
+    natural = forge("natural", {**arrays, **sections(kind)}, ids=kind)
+    if request.param == "natural":
+        return Graph(natural)
+    return ist.ingest(natural.path, tmp_path / "hub.isthmus", order="hub")
+
+
+def test_numbers_and_users(graph: Graph, kind: str) -> None:
+    numbers = [graph.ids.number(user) for user in KINDS[kind]]
+    assert numbers == {"natural": [0, 1, 2, 3], "hub": [1, 2, 0, 3]}[graph.order]
+    assert graph.ids.users(np.array(numbers)).tolist() == KINDS[kind]
+    assert graph.ids.users(np.array(numbers[::-1] * 2, np.uint32)).tolist() == KINDS[kind][::-1] * 2
+    assert graph.ids.users(np.array([], np.uint32)).size == 0
+
+
+def test_users_have_the_type_of_their_ids(graph: Graph, kind: str) -> None:
+    wanted = {"dense": np.int64, "int64": np.int64, "uint64": np.uint64, "string": object}
+    assert graph.ids.users(np.arange(2)).dtype == wanted[kind]
+    assert graph.ids.users(np.arange(0)).dtype == wanted[kind]
+
+
+def test_everything_by_user_id(graph: Graph, kind: str) -> None:
+    users = KINDS[kind]
+    for position, user in enumerate(users):
+        out = [users[v] for u, v in EDGES if u == position]
+        into = [users[u] for u, v in EDGES if v == position]
+        assert graph.neighbors(user).tolist() == out
+        assert graph.predecessors(user).tolist() == into
+        assert (graph.out_degree(user), graph.in_degree(user), graph.degree(user)) == (len(out), len(into), len(out) + len(into))
+        for other in users:
+            assert graph.has_edge(user, other) == (other in out)
+            assert graph.edge_weights(user, other).tolist() == [1] * (other in out)
+        assert user in graph
+
+
+STRANGERS: dict[str, list[Any]] = {
+    "dense": [-1, 4, 2**70, -(2**70), "0", 1.0, None, True, False, np.True_, np.float64(1), b"0", (0,)],
+    "int64": [0, 8, 2**63, -(2**63) - 1, "7", 7.0, None, True, np.True_],
+    "uint64": [-1, 6, 2**64, "5", 5.0, None, False],
+    "string": ["b", "zoë", "日", "a", "\ud800", b"", 0, None, 1.5, True],
+}
+
+
+def test_strangers(graph: Graph, kind: str) -> None:
+    known = KINDS[kind][0]
+    for stranger in STRANGERS[kind]:
+        assert stranger not in graph
+        assert not graph.has_edge(stranger, known)
+        assert not graph.has_edge(known, stranger)
+        for ask in (graph.neighbors, graph.predecessors, graph.degree, graph.out_degree, graph.in_degree):
+            with pytest.raises(UnknownVertexError, match=r"no vertex .* in the graph") as caught:
+                ask(stranger)
+            assert repr(stranger) in str(caught.value)
+        with pytest.raises(UnknownVertexError):
+            graph.edge_weights(known, stranger)
+
+
+@pytest.mark.parametrize("number", [np.int8(3), np.uint64(3), np.array(3)])
+def test_numpy_integers_are_ids(number: Any) -> None:
+    assert ist.generate("path", vertices=5).neighbors(number).tolist() == [2, 4]
+
+
+def test_unknown_vertices_are_key_errors() -> None:
+    with pytest.raises(KeyError, match="no vertex 9 in the graph"):
+        ist.generate("path", vertices=5).neighbors(9)
+
+
+@pytest.mark.parametrize("kind", ["int64", "string"])
+def test_ids_far_apart_are_read_in_stretches(forge: Callable[..., Store], kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hub's neighbours lie all over the id map; reading it whole would cost memory nobody granted."""
+    monkeypatch.setattr(ids, "STRETCH", 64)
+    n = 5000
+    names = [b"%05d" % (3 * i) for i in range(n)]
+    parts = {
+        "int64": {"ids.values": np.arange(n) * 3},
+        "string": {"ids.offsets": np.arange(0, 5 * n + 1, 5), "ids.bytes": np.frombuffer(b"".join(names), np.uint8)},
+    }[kind]
+    store = forge("g", {"out.offsets": np.zeros(n + 1, np.int64), "out.targets": np.zeros(0, np.uint32), **parts}, ids=kind)
+    most = 0
+    really = store.read
+
+    def watched(name: str, start: int = 0, stop: int | None = None) -> Any:
+        nonlocal most
+        array = really(name, start, stop)
+        most = max(most, array.nbytes)
+        return array
+
+    monkeypatch.setattr(store, "read", watched)
+    numbers = np.random.default_rng(1).integers(0, n, 300)
+    wanted = [3 * int(number) for number in numbers]
+    got = Graph(store).ids.users(numbers).tolist()
+    assert got == (wanted if kind == "int64" else [f"{value:05d}" for value in wanted])
+    assert most <= 65 * 8
+
+
+def test_from_a_file_of_strings(tmp_path: Path) -> None:
+    (tmp_path / "edges.tsv").write_text("Zoë\tadam\nadam\tbob\nbob\tZoë\nadam\t日本\n")
+    graph = ist.ingest(tmp_path / "edges.tsv", tmp_path / "g.isthmus", ids="string", order="hub")
+    assert graph.neighbors("adam").tolist() == ["bob", "日本"]
+    assert graph.predecessors("Zoë").tolist() == ["bob"]
+    assert graph.ids.users(np.arange(4)).tolist() != sorted(["Zoë", "adam", "bob", "日本"])  # hub order really differs
