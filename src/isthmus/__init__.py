@@ -16,22 +16,33 @@ _WHERE = {
     "read": ("isthmus.graph.build", "read"),
     "generate": ("isthmus.graph.build", "generate"),
     "verify": ("isthmus.graph.verify", "verify"),
+    "run": ("isthmus.runtime.algorithms", "run"),
+    "bfs": ("isthmus.runtime.algorithms", "bfs"),
+    "sssp": ("isthmus.runtime.algorithms", "sssp"),
+    "weakly_connected_components": ("isthmus.runtime.algorithms", "weakly_connected_components"),
+    "pagerank": ("isthmus.runtime.algorithms", "pagerank"),
+    "monotone": ("isthmus.programs.program", "monotone"),
+    "accumulative": ("isthmus.programs.program", "accumulative"),
+    "Program": ("isthmus.programs.program", "Program"),
     "Graph": ("isthmus.graph.graph", "Graph"),
     "IsthmusError": ("isthmus.errors", "IsthmusError"),
     "OptionError": ("isthmus.errors", "OptionError"),
     "GraphFormatError": ("isthmus.errors", "GraphFormatError"),
     "StoreError": ("isthmus.errors", "StoreError"),
     "BudgetError": ("isthmus.errors", "BudgetError"),
+    "ProgramError": ("isthmus.errors", "ProgramError"),
     "UnknownVertexError": ("isthmus.errors", "UnknownVertexError"),
 }
 __all__ = [*_WHERE, "__version__"]
 
 if TYPE_CHECKING:
-    from isthmus.errors import BudgetError, GraphFormatError, IsthmusError, OptionError, StoreError, UnknownVertexError
+    from isthmus.errors import BudgetError, GraphFormatError, IsthmusError, OptionError, ProgramError, StoreError, UnknownVertexError
     from isthmus.graph.build import generate, ingest, read
     from isthmus.graph.build import open_graph as open
     from isthmus.graph.graph import Graph
     from isthmus.graph.verify import verify
+    from isthmus.programs.program import Program, accumulative, monotone
+    from isthmus.runtime.algorithms import bfs, pagerank, run, sssp, weakly_connected_components
 
 
 def __getattr__(name: str) -> Any:

@@ -40,3 +40,9 @@ class UnknownVertexError(IsthmusError, KeyError):
 
     def __str__(self) -> str:  # KeyError would quote the message
         return str(self.args[0]) if self.args else ""
+
+
+class ProgramError(IsthmusError):
+    """A vertex program that breaks a rule or does not compile; the message quotes its line."""
+
+    exit_code = 7

@@ -124,3 +124,18 @@ class Frontier:
 
         team.each(one, count)
         return found
+
+    def edges(self, offsets: Array, team: Any) -> int:
+        """How many edges the active vertices have."""
+        if self.everyone:
+            return int(offsets[-1])
+        if self.list is not None:
+            return int(rows.edges_of_rows(self.list, offsets))
+        step = -(-self.vertices // team.size)
+        totals = np.zeros(team.size, np.int64)
+
+        def part(index: int) -> None:
+            totals[index] = rows.edges_of_range(index * step, min((index + 1) * step, self.vertices), self.marks, offsets)
+
+        team.each(part, team.size)
+        return int(totals.sum())

@@ -112,25 +112,29 @@ class Team:
         if failure is not None:
             raise failure
 
-    def each(self, work: Callable[[int], None], count: int) -> None:
-        """work(0) ... work(count - 1), shared out as members become free."""
+    def share(self, work: Callable[[int, int], None], count: int) -> None:
+        """work(member, 0) ... work(member, count - 1), shared out as members become free."""
         if count <= 1 or self.size == 1:
             for index in range(count):
-                work(index)
+                work(0, index)
             return
         turns = itertools.count()
         stop = False
 
-        def member(_: int) -> None:
+        def member(number: int) -> None:
             nonlocal stop
             try:
                 while (index := next(turns)) < count and not stop:
-                    work(index)
+                    work(number, index)
             except BaseException:
                 stop = True
                 raise
 
         self.run(member)
+
+    def each(self, work: Callable[[int], None], count: int) -> None:
+        """work(0) ... work(count - 1), shared out as members become free."""
+        self.share(lambda _, index: work(index), count)
 
     def close(self) -> None:
         for inbox in self._work:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 from rich.console import Console
@@ -102,3 +103,40 @@ def plain(text: str) -> str:
     """One line that any terminal can show: line breaks and control characters in file names come out escaped."""
     shown = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
     return shown.encode(errors="backslashreplace").decode()
+
+
+class Watch:
+    """A live line for a run: iteration, active vertices, edges and bytes so far."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._status: Any = None
+        self._edges = self._bytes = 0
+        self._start = time.perf_counter()
+
+    def __enter__(self) -> Watch:
+        if err.is_terminal:
+            self._status = err.status(self._name)
+            self._status.start()
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def seen(self, iteration: Any) -> None:
+        """Show an iteration that has just ended."""
+        if self._status is None:
+            return
+        from isthmus.memory import format_size
+
+        self._edges += iteration.active_edges
+        self._bytes += iteration.bytes
+        seconds = time.perf_counter() - self._start
+        self._status.update(
+            f"{self._name}: iteration {iteration.number + 1:,}, {iteration.active_vertices:,} active, "
+            f"{rate(self._edges / seconds, 'edges')}, {format_size(self._bytes)} moved, {seconds:.0f} s"
+        )
+
+    def say(self, text: str) -> None:
+        warn(text)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import isthmus
-from isthmus.cli import generate, graphs
+from isthmus.cli import generate, graphs, run
 from isthmus.errors import IsthmusError
 
 app = typer.Typer(
@@ -18,6 +18,7 @@ app = typer.Typer(
 )  # fmt: skip
 generate.register(app)
 graphs.register(app)
+run.register(app)
 
 
 def show_version(wanted: bool) -> None:
@@ -43,7 +44,7 @@ def main() -> NoReturn:
         if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP on purpose
             signal.signal(number, terminate)
     try:
-        code = app(standalone_mode=False)  # what typer.Exit carried, or what the command returned
+        code = app(standalone_mode=False, prog_name="isthmus")  # what typer.Exit carried, or what the command returned
         sys.exit(code if isinstance(code, int) else 0)
     except IsthmusError as error:
         stop(str(error), error.exit_code)
@@ -61,8 +62,7 @@ def main() -> NoReturn:
 
 def misused(error: Any) -> NoReturn:
     """A mistake in the words of the command line itself, as typer found it."""
-    if type(error).__name__ == "NoArgsIsHelpError":
-        error.show()
+    if type(error).__name__ == "NoArgsIsHelpError":  # the help has been shown
         sys.exit(error.exit_code)
     command = error.ctx.command_path if getattr(error, "ctx", None) else "isthmus"
     stop(f"{error.format_message().rstrip('.')} (see {command} --help)", error.exit_code)

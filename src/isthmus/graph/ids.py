@@ -31,6 +31,15 @@ class Ids:
             raise UnknownVertexError(f"no vertex {user!r} in the graph")
         return int(self._store.read("order.from_natural", natural, natural + 1)[0]) if self._hub else natural
 
+    def parse(self, text: str) -> Any:
+        """A user id as it is written on a command line."""
+        if self.kind == "string":
+            return text
+        try:
+            return int(text)
+        except ValueError:
+            raise UnknownVertexError(f"no vertex {text!r} in the graph; its ids are integers") from None
+
     def _find(self, user: Any) -> int | None:
         """Position in natural order, or None."""
         if self.kind == "string":
@@ -63,8 +72,18 @@ class Ids:
     def users(self, numbers: Array) -> Array:
         """User ids of vertex numbers, in their order."""
         numbers = np.asarray(numbers)
-        if self._hub:
-            numbers = self._entries("order.to_natural", numbers)
+        return self.users_of_natural(self._entries("order.to_natural", numbers) if self._hub else numbers)
+
+    def natural(self, begin: int, end: int) -> Array:
+        """User ids begin:end in natural order, which is ascending."""
+        if self.kind == "dense":
+            return np.arange(begin, end)
+        if self.kind == "string":
+            return self._strings(np.arange(begin, end))
+        return self._store.read("ids.values", begin, end)
+
+    def users_of_natural(self, numbers: Array) -> Array:
+        """User ids of places in natural order."""
         if self.kind == "dense":
             return numbers.astype(np.int64)
         return self._strings(numbers) if self.kind == "string" else self._entries("ids.values", numbers)

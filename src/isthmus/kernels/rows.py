@@ -124,43 +124,53 @@ def growth(begin: Any, end: Any, width: Any, block: Any, gap: Any, extents: Any,
 
 
 @kernel
+def clip_rows(vertices: Any, offsets: Any, low: Any, high: Any, begins: Any, ends: Any) -> Any:
+    """The edges low:high of each vertex."""
+    for i in range(vertices.size):
+        u = int64(vertices[i])
+        begins[i] = max(offsets[u], low)
+        ends[i] = min(offsets[u + 1], high)
+
+
+@kernel
 def plan_rows(
-    vertices: Any, offsets: Any, low: Any, high: Any, row: Any, skip: Any, width: Any, weight_width: Any, block: Any, gap: Any,
-    room: Any, weight_room: Any, begins: Any, weight_begins: Any, lengths: Any,
+    vertices: Any, edge_begins: Any, edge_ends: Any, row: Any, skip: Any, width: Any, weight_width: Any, block: Any, gap: Any,
+    room: Any, weight_room: Any, kept: Any, begins: Any, weight_begins: Any, lengths: Any,
     at: Any, sizes: Any, weight_at: Any, weight_sizes: Any,
 ) -> Any:  # fmt: skip
-    """Fill one buffer: extents for rows from `row` on (its first `skip` edges left out) until either zone is full.
+    """Fill one buffer: extents for rows from `row` on (its first `skip` edges left out) until a zone or `kept` is full.
 
-    Only edges low:high count. `begins` are positions in the buffer's zones, in entries. Returns (next row, next
-    skip, rows written, extents, weight extents).
+    `begins` are positions in the buffer's zones, in entries. Returns (next row, next skip, rows kept, extents,
+    weight extents).
     """
     extents = weight_extents = 0
     used = weight_used = int64(0)
     out = 0
-    while row < vertices.size:
-        u = int64(vertices[row])
-        begin, end = max(offsets[u], low) + skip, min(offsets[u + 1], high)
+    while row < vertices.size and out < kept.size:
+        begin, end = edge_begins[row] + skip, edge_ends[row]
         if begin >= end:
             row += 1
             skip = 0
             continue
-        # Take as much of the list as fits; at least one block fits an empty buffer.
+        # Take as much of the list as fits; into an empty buffer some always does.
         stop = end
-        while stop > begin:
+        while True:
             need = growth(begin, stop, width, block, gap, extents, at, sizes)
             more = growth(begin, stop, weight_width, block, gap, weight_extents, weight_at, weight_sizes) if weight_width else int64(0)
             if used + need <= room and weight_used + more <= weight_room:
                 break
-            if out > 0 and extents > 0:
+            if out > 0:
                 return row, skip, out, extents, weight_extents  # the next buffer starts with this row
-            widest = max(width, weight_width)
-            fit = min(room // width, weight_room // weight_width if weight_width else room // width) - 2 * block // min(width, widest)
+            fit = room // width - 2 * block // width
+            if weight_width:
+                fit = min(fit, weight_room // weight_width - 2 * block // weight_width)
             stop = begin + max(int64(1), min(stop - begin - 1, fit))
         extents, used = extend(begin, stop, width, block, gap, extents, at, sizes, used)
         begins[out] = (used - (at[extents - 1] + sizes[extents - 1]) + begin * width) // width
         if weight_width:
             weight_extents, weight_used = extend(begin, stop, weight_width, block, gap, weight_extents, weight_at, weight_sizes, weight_used)
             weight_begins[out] = (weight_used - (weight_at[weight_extents - 1] + weight_sizes[weight_extents - 1]) + begin * weight_width) // weight_width
+        kept[out] = vertices[row]
         lengths[out] = stop - begin
         out += 1
         if stop < end:
@@ -168,3 +178,21 @@ def plan_rows(
         row += 1
         skip = 0
     return row, skip, out, extents, weight_extents
+
+
+@kernel
+def edges_of_rows(vertices: Any, offsets: Any) -> Any:
+    total = int64(0)
+    for i in range(vertices.size):
+        u = int64(vertices[i])
+        total += offsets[u + 1] - offsets[u]
+    return total
+
+
+@kernel
+def edges_of_range(first: Any, last: Any, marks: Any, offsets: Any) -> Any:
+    total = int64(0)
+    for u in range(first, last):
+        if marks[u]:
+            total += offsets[u + 1] - offsets[u]
+    return total

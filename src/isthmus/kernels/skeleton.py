@@ -36,18 +36,22 @@ from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, ato
 inf = np.inf
 INT_MAX = np.iinfo(np.int64).max
 INT_MIN = np.iinfo(np.int64).min
+compiled = njit(nogil=True, cache=True, error_model="numpy")
 
 '''
 LOOPS = '''
 
-@njit(nogil=True, cache=True)
+@compiled
 def push_rows(vertices, begins, weight_begins, lengths, row, skip, edges, offsets, targets, weights, state, params, marks, queue, used):
     """Edges of vertices[row:], from the skip-th edge of the first on, `edges` in all. Returns entries in `queue`."""
     while edges > 0:
+        count = min(lengths[row] - skip, edges)
+        if count == 0:
+            row += 1
+            continue
         u = np.int64(vertices[row])
         x = source(u, offsets[u + 1] - offsets[u], state, params)
         at = begins[row] + skip
-        count = min(lengths[row] - skip, edges)
         {first_weight_of_row}
         for j in range(count):
             v = np.int64(targets[at + j])
@@ -61,7 +65,7 @@ def push_rows(vertices, begins, weight_begins, lengths, row, skip, edges, offset
     return used
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def push_range(first, last, begin, end, base, weight_base, active, everyone, offsets, targets, weights, state, params, marks, queue, used):
     """Edges begin:end of the active vertices first:last; edge e lies at targets[e - base], weights[e - weight_base]."""
     for u in range(first, last):
@@ -142,11 +146,11 @@ def is_compiled(function: Any) -> bool:
     return any(cache.glob(f"{Path(function.py_func.__code__.co_filename).stem}.{function.py_func.__name__}-*.nbi"))
 
 
-def compile_scalar(text: str, name: str) -> Any:
-    """One scalar function of a program on its own, to check that it compiles and what it returns."""
-    space: dict[str, Any] = {}
-    exec(compile(HEAD.format(name=name) + text, f"<{name}>", "exec"), space)
-    return space[name]
-
-
 Failure = numba.core.errors.NumbaError
+
+
+def reason(error: BaseException) -> str:
+    """What Numba has to say, without its frame of hints."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in lines if line.startswith(("No implementation", "Use of unsupported", "Unknown attribute", "Cannot unify", "Untyped", "No conversion", "NameError"))]
+    return telling[-1] if telling else lines[-1] if len(lines) == 1 else next((line for line in lines[1:] if not line.startswith(("-", "During", "File"))), lines[0])

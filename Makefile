@@ -1,0 +1,36 @@
+# Both commands do all of their own set-up: they need python3 (3.11 or newer), pip and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q install -c requirements.lock
+
+.PHONY: demo test lint clean
+
+demo: $(VENV)/demo.stamp
+	$(BIN)/isthmus demo
+
+test: $(VENV)/test.stamp
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/test.stamp
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/mypy
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit("Isthmus needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV) || { $(PYTHON) -m pip install -q --target $(VENV).tool virtualenv && PYTHONPATH=$(VENV).tool $(PYTHON) -m virtualenv -q $(VENV); }
+
+$(VENV)/build.stamp: $(BIN)/python build-tools.in requirements.lock
+	$(PIP) -r build-tools.in
+	@touch $@
+
+$(VENV)/demo.stamp: $(VENV)/build.stamp pyproject.toml
+	$(PIP) --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/test.stamp: $(VENV)/build.stamp pyproject.toml
+	$(PIP) --no-build-isolation -e '.[test,lint]'
+	@touch $@ $(VENV)/demo.stamp
+
+clean:
+	rm -rf $(VENV) $(VENV).tool .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

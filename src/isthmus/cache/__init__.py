@@ -1,0 +1,1 @@
+"""Whose edges stay near between iterations."""

@@ -1,0 +1,132 @@
+"""`isthmus run ALGORITHM STORE`: an algorithm's own options change the answer, the shared ones only its speed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from isthmus.cli.compose import compose
+from isthmus.cli.options import Json, StorePath, Threads
+
+Answer = dict[str, Any]
+Source = Annotated[str, typer.Option(help="The vertex to start from, by its own id.", show_default=False)]
+PredecessorOption = Annotated[bool, typer.Option("--predecessors", help="Also find a shortest-path tree (a second pass).")]
+Budget = Annotated[
+    str | None,
+    typer.Option(help="Near memory: 2GB, or 10% for vertex state plus that share of the edges. Default: 60 % of what is available."),
+]
+PolicyOption = Annotated[str, typer.Option(help="How edges are brought near: auto, filter (whole partitions) or emogi (single blocks).")]
+DeviceOption = Annotated[str, typer.Option(help="auto or cpu.")]
+OutputOption = Annotated[Path | None, typer.Option("-o", "--output", help="Write the result: NAME.parquet, .csv or .npy.")]
+VerifyOption = Annotated[bool, typer.Option("--verify", help="Compare every block that is read with its checksum.")]
+SharesOption = Annotated[list[str] | None, typer.Option(metavar="VERTEX=SHARE", help="May be given several times.")]
+
+
+def shared(
+    store: StorePath,
+    memory: Budget = None, policy: PolicyOption = "auto", device: DeviceOption = "auto", threads: Threads = None,
+    verify: VerifyOption = False, output: OutputOption = None, json: Json = False,
+) -> None:  # fmt: skip
+    """The options of every algorithm, as a signature."""
+
+
+def bfs(
+    source: Source,
+    depth_limit: Annotated[int | None, typer.Option(min=0, help="How far to go.")] = None,
+    predecessors: PredecessorOption = False,
+) -> Answer:
+    """Distances in edges from a source."""
+    return {"source": source, "depth_limit": depth_limit, "predecessors": predecessors}
+
+
+def sssp(
+    source: Source,
+    cutoff: Annotated[float | None, typer.Option(min=0, help="Longest distance that counts.")] = None,
+    predecessors: PredecessorOption = False,
+) -> Answer:
+    """Shortest distances by weight from a source."""
+    return {"source": source, "cutoff": cutoff, "predecessors": predecessors}
+
+
+def weakly_connected_components() -> Answer:
+    """For every vertex the smallest vertex it is connected with."""
+    return {}
+
+
+def pagerank(
+    alpha: Annotated[float, typer.Option(help="Damping: the chance of following an edge.")] = 0.85,
+    tol: Annotated[float, typer.Option(help="Bound on the L1 error of the result.")] = 1e-6,
+    max_iter: Annotated[int, typer.Option(min=1, help="Iterations after which to stop short of the bound.")] = 1000,
+    iterations: Annotated[int | None, typer.Option(min=0, help="Exactly this many rounds, as LDBC Graphalytics defines them.")] = None,
+    weight: Annotated[bool, typer.Option("--weight", help="Follow edges in proportion to their weights.")] = False,
+    personalization: SharesOption = None,
+    dangling: SharesOption = None,
+) -> Answer:
+    """Importance by random walk, with a guaranteed error bound."""
+    return {
+        "alpha": alpha, "tol": tol, "max_iter": max_iter, "iterations": iterations, "weight": weight,
+        "personalization": personalization, "dangling": dangling,
+    }  # fmt: skip
+
+
+def parse_shares(texts: list[str] | None, graph: Any) -> dict[Any, float] | None:
+    """VERTEX=SHARE words to a dictionary by vertex id."""
+    from isthmus.errors import OptionError
+
+    if not texts:
+        return None
+    shares: dict[Any, float] = {}
+    for text in texts:
+        vertex, equals, share = text.rpartition("=")
+        try:
+            shares[graph.ids.parse(vertex)] = float(share)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise OptionError(f"expected VERTEX=SHARE such as 7=0.5, got {text!r}")
+    return shares
+
+
+def act(
+    name: str, answer: Answer, store: Path, memory: str | None, policy: str, device: str, threads: int | None,
+    verify: bool, output: Path | None, json: bool,
+) -> None:  # fmt: skip
+    from isthmus.cli.console import Watch, facts, show_json, warn
+    from isthmus.errors import OptionError
+    from isthmus.graph.build import open_graph
+    from isthmus.runtime import algorithms
+
+    if output is not None and output.suffix.lower() not in (".parquet", ".csv", ".npy"):
+        raise OptionError(f"{output}: expected a name that ends in .parquet, .csv or .npy")
+    if output is not None and not output.absolute().parent.is_dir():
+        raise OptionError(f"{output.parent}: no such folder")
+    graph = open_graph(store)
+    if "source" in answer:
+        answer["source"] = graph.ids.parse(answer["source"])
+    for option in ("personalization", "dangling"):
+        if option in answer:
+            answer[option] = parse_shares(answer[option], graph)
+    with Watch(name) as watch:
+        result = getattr(algorithms, name)(
+            graph, **answer, memory=memory, policy=policy, device=device, threads=threads, verify=verify,
+            watch=watch.seen, say=watch.say,
+        )  # fmt: skip
+    if output is not None:
+        result.save(output)
+    if json:
+        show_json(result.summary())
+        return
+    summary = result.summary()
+    facts(f"{summary['algorithm']} on {store}, {summary['policy']}", result.describe() + ([("written", str(output))] if output else []))
+    for note in result.trace.notes:
+        warn(note)
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(no_args_is_help=True, help="Run an algorithm on a store.")
+    for algorithm in (bfs, sssp, weakly_connected_components, pagerank):
+        group.command(algorithm.__name__)(compose(algorithm, shared, act))
+    group.command("wcc", hidden=True)(compose(weakly_connected_components, shared, act))
+    app.add_typer(group, name="run")

@@ -1,0 +1,1 @@
+"""How edges reach a kernel: each engine brings the edges of some partitions near, in its own way."""

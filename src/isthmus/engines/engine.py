@@ -1,0 +1,121 @@
+"""What every engine does: turn partitions into deliveries, buffers of edges that a kernel can work on.
+
+`Side` is what engines know of the graph: one direction's offsets (near) and where its edges lie (far).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from isthmus.frontier import Frontier
+from isthmus.graph.partition import Partitions
+from isthmus.link.link import Array, Extents, Link
+
+
+@dataclass
+class Side:
+    """One direction of the edges: `width` bytes a target, `weight_width` a weight (0: not read)."""
+
+    name: str
+    offsets: Array
+    partitions: Partitions
+    width: int
+    weight_width: int
+    target_dtype: Any
+    weight_dtype: Any
+    first_section: int = 0  # index of the targets among the link's sections; weights follow
+
+    @property
+    def entry_bytes(self) -> int:
+        return self.width + self.weight_width
+
+
+@dataclass
+class Task:
+    """Partitions that one engine brings together, for one side."""
+
+    engine: Engine
+    side: Side
+    partitions: Array
+    whole: bool = False  # these are all partitions with active edges on this side
+
+
+class Buffer:
+    """Near memory for one delivery: a zone for targets, a zone for weights, both of whole blocks."""
+
+    def __init__(self, memory: Array, entry: tuple[int, int], block: int) -> None:
+        width, weight_width = entry
+        blocks = memory.size // block
+        self.room = blocks * width // (width + weight_width) * block
+        self.weight_room = blocks * block - self.room if weight_width else 0
+        self.bytes = memory
+
+    def targets(self, dtype: Any) -> Array:
+        return self.bytes[: self.room].view(dtype)
+
+    def weights(self, dtype: Any) -> Array:
+        return self.bytes[self.room : self.room + self.weight_room].view(dtype)
+
+
+@dataclass
+class Delivery:
+    """Edges that are near. Rows anywhere in the buffer, or a run of vertices whose edges lie side by side."""
+
+    task: Task
+    targets: Array
+    weights: Array | None
+    vertices: Array | None = None  # rows
+    begins: Array | None = None
+    weight_begins: Array | None = None
+    lengths: Array | None = None
+    first: int = 0  # a run
+    last: int = 0
+    begin: int = 0
+    end: int = 0
+    base: int = 0
+    weight_base: int = 0
+    buffer: Buffer | None = None  # to give back
+    bytes: int = 0  # moved over the link for it
+    requests: int = 0
+    seconds: float = 0.0
+
+    @property
+    def edges(self) -> int:
+        return int(self.lengths.sum()) if self.lengths is not None else self.end - self.begin
+
+
+GetBuffer = Callable[[], Buffer]
+
+
+class Engine(ABC):
+    """A way to bring edges near. Engines hold no state of a run beyond what they are given."""
+
+    name: str = "engine"
+
+    @abstractmethod
+    def tasks(self, side: Side, chosen: Array, room: int) -> list[Task]:
+        """Cut the chosen partitions (ascending) into tasks; a buffer holds `room` bytes."""
+
+    @abstractmethod
+    def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
+        """Bring the task's active edges near, one buffer at a time."""
+
+
+def zones(side: Side, at: Array, sizes: Array, weight_at: Array, weight_sizes: Array, buffer: Buffer) -> Extents:
+    """Extents of targets, then of weights, packed one behind the other in their zones."""
+    count, weight_count = at.size, weight_at.size
+    sections = np.concatenate([np.full(count, side.first_section), np.full(weight_count, side.first_section + 1)])
+    places = np.concatenate([packed(sizes), packed(weight_sizes) + buffer.room])
+    return Extents(sections, np.concatenate([at, weight_at]), np.concatenate([sizes, weight_sizes]), places)
+
+
+def packed(sizes: Array) -> Array:
+    """Where things of these sizes start when they lie one behind the other."""
+    starts = np.zeros(sizes.size, np.int64)
+    np.cumsum(sizes[:-1], out=starts[1:])
+    return starts

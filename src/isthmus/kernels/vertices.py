@@ -1,0 +1,75 @@
+"""Passes over vertex arrays: taking deltas, sums, union-find roots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import int64
+
+from isthmus.kernels.compile import inline, kernel
+
+
+@kernel
+def take_rows(rows: Any, values: Any, residual: Any, deltas: Any) -> Any:
+    for i in range(rows.size):
+        u = int64(rows[i])
+        deltas[u] = residual[u]
+        values[u] += residual[u]
+        residual[u] = 0.0
+
+
+@kernel
+def take_range(first: Any, last: Any, marks: Any, everyone: Any, values: Any, residual: Any, deltas: Any) -> Any:
+    for u in range(first, last):
+        if everyone or marks[u]:
+            deltas[u] = residual[u]
+            values[u] += residual[u]
+            residual[u] = 0.0
+
+
+@kernel
+def sum_abs(array: Any, first: Any, last: Any) -> Any:
+    """Sum of magnitudes, with Kahan's correction: a bound that is promised must not drown in rounding."""
+    total = lost = 0.0
+    for i in range(first, last):
+        y = abs(array[i]) - lost
+        t = total + y
+        lost = (t - total) - y
+        total = t
+    return total
+
+
+@kernel
+def drift(residual: Any, deltas: Any, marks: Any, everyone: Any, factor: Any, first: Any, last: Any) -> Any:
+    """Sum of |residual - factor * delta| over the vertices, where only active ones have a delta."""
+    total = lost = 0.0
+    for u in range(first, last):
+        sent = deltas[u] if everyone or marks[u] else 0.0
+        y = abs(residual[u] - factor * sent) - lost
+        t = total + y
+        lost = (t - total) - y
+        total = t
+    return total
+
+
+@inline
+def root(parents: Any, u: Any) -> Any:
+    while parents[u] != u:
+        u = int64(parents[u])
+    return u
+
+
+@kernel
+def compress(parents: Any, first: Any, last: Any) -> Any:
+    """Point every vertex at its root."""
+    for u in range(first, last):
+        parents[u] = root(parents, int64(u))
+
+
+@kernel
+def smallest_member(parents: Any, naturals: Any, smallest: Any) -> Any:
+    """For each root, the smallest natural number among its vertices."""
+    for u in range(parents.size):
+        r = int64(parents[u])
+        if naturals[u] < smallest[r]:
+            smallest[r] = naturals[u]

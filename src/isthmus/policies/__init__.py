@@ -1,0 +1,1 @@
+"""Which engine brings which partition: pure decisions, arrays in, arrays out."""

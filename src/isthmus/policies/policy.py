@@ -1,0 +1,45 @@
+"""A policy picks an engine for every partition with active edges. It sees numbers, never an engine's insides."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from isthmus.frontier import Activity
+from isthmus.link.link import Array, Profile
+
+NOTHING, FILTER, ZERO_COPY, RESIDENT = range(4)  # what a choice means
+NAMES = {FILTER: "filter", ZERO_COPY: "zero_copy", RESIDENT: "resident"}
+
+
+class Policy(ABC):
+    """Pure: the same activity and profile give the same choice."""
+
+    name: str = "policy"
+
+    @abstractmethod
+    def choose(self, activity: Activity, profile: Profile, entry_bytes: int) -> Array:
+        """One of the choices above for every partition; NOTHING where nothing is active."""
+
+
+class Fixed(Policy):
+    """The same engine for every active partition."""
+
+    def __init__(self, name: str, choice: int) -> None:
+        self.name, self._choice = name, choice
+
+    def choose(self, activity: Activity, profile: Profile, entry_bytes: int) -> Array:
+        return np.where(activity.edges > 0, self._choice, NOTHING)
+
+
+class Cheapest(Policy):
+    """Whole partition or single blocks, whichever the link's measured rates make cheaper."""
+
+    name = "auto"
+
+    def choose(self, activity: Activity, profile: Profile, entry_bytes: int) -> Array:
+        whole = profile.seconds(activity.partition_edges * entry_bytes, 0)
+        single = profile.seconds(0, activity.blocks)
+        cheaper = np.where(single < whole, ZERO_COPY, FILTER)
+        return np.where(activity.edges > 0, cheaper, NOTHING)

@@ -1,0 +1,84 @@
+"""Weakly connected components by union-find: every edge joins two trees, in one pass over the edges.
+
+Roots are hooked onto smaller roots with compare-and-swap (as in Afforest, Sutton et al. 2018), so a component's
+root is its smallest vertex in the order of the store; labels are translated to the smallest user id. Direction
+does not matter, so the out-edges are enough.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isthmus.kernels import vertices
+from isthmus.programs.program import Array, Facts, Program, State
+
+
+class Components(Program):
+    """labels[v] = the place in natural order of the smallest vertex connected with v."""
+
+    name = "weakly_connected_components"
+    state_bytes = 12  # parents, and when the store is in hub order the natural numbers and the smallest of each
+    max_iter = 1
+
+    def reads_weights(self) -> bool:
+        return False
+
+    def functions(self, facts: Facts) -> str:
+        return """
+@compiled
+def find(parents, u):
+    while True:
+        parent = np.int64(parents[u])
+        if parent == u:
+            return u
+        above = parents[parent]
+        if np.int64(above) != parent:
+            parents[u] = above
+        u = parent
+
+
+@compiled
+def source(u, degree, state, params):
+    return find(state[0], u)
+
+
+@compiled
+def edge(x, u, v, w, state, params):
+    parents = state[0]
+    a, b = np.int64(parents[u]), np.int64(parents[v])
+    if a == b:
+        return False
+    a, b = find(parents, a), find(parents, b)
+    while a != b:
+        high, low = max(a, b), min(a, b)
+        old = np.int64(atomic_cas(parents, high, parents.dtype.type(high), parents.dtype.type(low)))
+        if old == high:
+            break
+        a, b = find(parents, old), find(parents, low)
+    return False
+"""
+
+    def begin(self, facts: Facts) -> State:
+        return State((np.arange(facts.vertices, dtype=np.uint32 if facts.vertices < 1 << 32 else np.uint64),), None)
+
+    def result(self, state: State, facts: Facts) -> dict[str, Array]:
+        parents = state.arrays[0]
+        step = -(-facts.vertices // facts.team.size) if facts.vertices else 0
+
+        def part(index: int) -> None:
+            vertices.compress(parents, index * step, min((index + 1) * step, facts.vertices))
+
+        facts.team.each(part, facts.team.size)
+        naturals = facts.naturals()
+        if naturals is None:  # a root is its component's smallest vertex already
+            return {"labels": parents}
+        smallest = np.full(facts.vertices, np.iinfo(parents.dtype).max, parents.dtype)
+        vertices.smallest_member(parents, naturals, smallest)
+        return {"labels": smallest[parents]}
+
+    def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
+        labels = columns["labels"]
+        sizes = np.bincount(labels) if labels.size else np.zeros(1, np.int64)
+        return {"components": int(np.count_nonzero(sizes)), "largest": int(sizes.max())}

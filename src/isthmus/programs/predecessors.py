@@ -1,0 +1,55 @@
+"""A shortest-path tree from finished distances: walk the edges that are tight, once each.
+
+An edge u -> v is tight when dist[u] + weight = dist[v]. Walking tight edges from the source and keeping the
+first way into each vertex gives a tree even where weights are zero, which choosing any tight edge would not.
+Every reached vertex's edges move once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isthmus.programs.program import Array, Facts, Program, State
+
+NONE = -1
+
+
+class Predecessors(Program):
+    """The tree below `source` for given distances; -1 where there is no predecessor."""
+
+    name = "predecessors"
+    state_bytes = 16  # the distances are still here
+
+    def __init__(self, source: Any, distances: Array, weighted: bool) -> None:
+        self._source, self._distances, self._weighted = source, distances, weighted
+
+    def reads_weights(self) -> bool:
+        return self._weighted
+
+    def functions(self, facts: Facts) -> str:
+        return """
+@compiled
+def source(u, degree, state, params):
+    return state[0][u]
+
+
+@compiled
+def edge(x, u, v, w, state, params):
+    distances, parents = state
+    if x + w != distances[v] or parents[v] != -1:
+        return False
+    return atomic_cas(parents, v, np.int64(-1), u) == -1
+"""
+
+    def begin(self, facts: Facts) -> State:
+        root = facts.number(self._source)
+        parents = np.full(facts.vertices, NONE, np.int64)
+        parents[root] = root  # nobody may become the source's predecessor
+        return State((self._distances, parents), np.array([root]), (), {"root": root})
+
+    def result(self, state: State, facts: Facts) -> dict[str, Array]:
+        parents = state.arrays[1]
+        parents[state.extra["root"]] = NONE
+        return {"predecessor": parents}

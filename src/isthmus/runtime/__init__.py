@@ -1,0 +1,1 @@
+"""Carries decisions out: the loop, the pipeline, the memory budget, the trace, the result."""

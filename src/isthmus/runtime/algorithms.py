@@ -1,0 +1,122 @@
+"""The algorithms as functions, named and parametrised as in NetworkX and cuGraph.
+
+Arguments before the star change the answer; the keyword arguments after it (device, memory, policy, threads,
+verify) change only how fast it is found.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isthmus.errors import OptionError
+from isthmus.graph.graph import Graph
+from isthmus.programs.bfs import BFS
+from isthmus.programs.components import Components
+from isthmus.programs.pagerank import FixedPageRank, PageRank, Strengths
+from isthmus.programs.predecessors import Predecessors
+from isthmus.programs.program import Program
+from isthmus.programs.sssp import SSSP
+from isthmus.runtime.execute import execute
+from isthmus.runtime.result import Result
+
+
+def run(program: Program, graph: Graph, **how: Any) -> Result:
+    """Run any vertex program."""
+    if not isinstance(program, Program):
+        raise OptionError(f"expected a program, got {type(program).__name__}; decorate a message with @isthmus.monotone or @isthmus.accumulative")
+    return execute(program, graph, **how)
+
+
+def bfs(graph: Graph, source: Any, depth_limit: int | None = None, predecessors: bool = False, **how: Any) -> Result:
+    """Distances in edges from `source`, and with `predecessors` a shortest-path tree."""
+    result = execute(BFS(source, depth_limit), graph, **how)
+    return with_predecessors(result, graph, source, False, how) if predecessors else result
+
+
+def sssp(graph: Graph, source: Any, cutoff: float | None = None, predecessors: bool = False, **how: Any) -> Result:
+    """Shortest distances by weight from `source`; a graph without weights counts every edge as 1, and says so."""
+    if graph.weighted and graph.store.manifest.negative_weights:
+        raise OptionError(f"sssp needs weights of at least 0, and {graph} has negative ones")
+    result = execute(SSSP(source, cutoff), graph, **how)
+    if not graph.weighted:
+        note = "the graph has no weights: every edge counts as 1"
+        result.trace.notes.append(note)
+    return with_predecessors(result, graph, source, graph.weighted, how) if predecessors else result
+
+
+def with_predecessors(result: Result, graph: Graph, source: Any, weighted: bool, how: dict[str, Any]) -> Result:
+    """Add the column of a second pass, over the edges of shortest paths."""
+    second = execute(Predecessors(source, result._columns["distance"], weighted), graph, **how)
+    result._columns["predecessor"] = second._columns["predecessor"]
+    return merged(result, second)
+
+
+def merged(first: Result, second: Result) -> Result:
+    """The first result, with the second's time, transfer and iterations added to its summary."""
+    first.trace.iterations += second.trace.iterations
+    a, b = first._facts, second._facts
+    a["iterations"] += b["iterations"]
+    for key in a["seconds"]:
+        a["seconds"][key] += b["seconds"][key]
+    for key in ("bytes", "requests", "ratio"):
+        a["transfer"][key] += b["transfer"][key]
+    a["memory"]["rss_peak"] = max(a["memory"]["rss_peak"], b["memory"]["rss_peak"])
+    a["memory"]["near_peak"] = max(a["memory"]["near_peak"], b["memory"]["near_peak"])
+    a["engines"] = first.trace.engines()
+    return first
+
+
+def weakly_connected_components(graph: Graph, **how: Any) -> Result:
+    """For every vertex the smallest vertex id it is connected with, whatever the edges' direction."""
+    return execute(Components(), graph, **how)
+
+
+def pagerank(
+    graph: Graph, alpha: float = 0.85, personalization: dict[Any, float] | None = None, max_iter: int = 1000, tol: float = 1e-6,
+    weight: bool = False, dangling: dict[Any, float] | None = None, iterations: int | None = None, **how: Any,
+) -> Result:  # fmt: skip
+    """PageRank with an L1 error of at most `tol`, or after exactly `iterations` rounds (LDBC Graphalytics).
+
+    `personalization` and `dangling` map vertices to shares; `weight=True` follows edges in proportion to their
+    weights.
+    """
+    if iterations is not None:
+        if personalization is not None or dangling is not None or weight:
+            raise OptionError("a fixed number of iterations is LDBC's PageRank: no personalization, dangling or weight")
+        return execute(FixedPageRank(alpha, iterations), graph, **how)
+    if weight and not graph.weighted:
+        raise OptionError(f"weight: {graph} has no weights")
+    if dangling is not None and dangling != personalization:
+        return two_solves(graph, alpha, personalization, max_iter, tol, weight, dangling, how)
+    return solve(graph, alpha, personalization, max_iter, tol, weight, how)[0]
+
+
+def solve(graph: Graph, alpha: float, teleport: Any, max_iter: int, tol: float, weight: bool, how: dict[str, Any]) -> tuple[Result, PageRank]:
+    strengths = execute(Strengths(), graph, **how) if weight else None
+    program = PageRank(alpha, tol, max_iter, teleport, weight, None if strengths is None else strengths._columns["strength"])
+    result = execute(program, graph, **how)
+    if not program.converged:
+        result.trace.notes.append(f"stopped after {max_iter} iterations; the error is bounded by {program.error_bound:.3g}, not by tol = {tol:g}")
+    return (result if strengths is None else merged(result, strengths)), program
+
+
+def two_solves(
+    graph: Graph, alpha: float, teleport: Any, max_iter: int, tol: float, weight: bool, dangling: Any, how: dict[str, Any]
+) -> Result:
+    """x = S(p) + alpha m / (1 - alpha) S(q), m the mass on dangling vertices; see programs.pagerank."""
+    first, p = solve(graph, alpha, teleport, max_iter, tol / 4, weight, how)
+    second, q = solve(graph, alpha, dangling, max_iter, tol / 4, weight, how)
+    ends = np.diff(graph.store.read("out.offsets")) == 0 if p.sends is None else ~p.sends
+    x, y = first._columns["pagerank"], second._columns["pagerank"]
+    x *= p.mass
+    y *= q.mass
+    factor = alpha / (1 - alpha) / graph.vertices if graph.vertices else 0.0
+    own, other = float(x[ends].sum()), float(y[ends].sum())
+    share = factor * own / (1 - factor * other)
+    x += share * y
+    x /= x.sum()
+    return merged(first, second)
+
+

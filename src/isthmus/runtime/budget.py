@@ -1,0 +1,84 @@
+"""What fits where: near memory split between vertex state, offsets, frontier and edges, before a job starts.
+
+`memory` is a promise. An absolute budget that cannot work fails here and names the smallest that does; a
+percentage means vertex state plus that share of the edge bytes, raised to the least that works.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass, field
+
+from isthmus.errors import BudgetError, OptionError
+from isthmus.frontier import frontier_bytes
+from isthmus.graph.graph import Graph
+from isthmus.memory import DEFAULT_SHARE, available, format_size, parse_size
+from isthmus.programs.program import Program
+
+BUFFERS = 3  # one being worked on, one ready, one being filled
+LEAST_BUFFER = 256 << 10  # bytes; smaller ones make more requests than sense
+ROW_BYTES = 64  # the plan of a delivery, per row of a buffer: bounded by its blocks
+
+
+@dataclass
+class Near:
+    """Bytes of near memory by purpose. `resident`: all edges stay near."""
+
+    budget: int
+    state: int
+    offsets: int
+    frontier: int
+    edges: int  # staging buffers, or all edges when resident
+    resident: bool
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def peak(self) -> int:
+        return self.state + self.offsets + self.frontier + self.edges
+
+    def as_dict(self) -> dict[str, object]:
+        split = asdict(self)
+        split.pop("notes")
+        return split
+
+
+def plan(graph: Graph, program: Program, memory: str | int | None, threads: int, policy: str) -> Near:
+    """Split a budget for `program` on `graph`, or raise BudgetError."""
+    n, sides = graph.vertices, len(program.sides)
+    entry = graph.target_bytes + (graph.weight_bytes if program.reads_weights() else 0)
+    edge_bytes = graph.arcs * entry * sides
+    state, offsets, frontier = n * program.state_bytes, 8 * (n + 1) * sides, frontier_bytes(n, threads)
+    vertex = state + offsets + frontier
+    least_edges = min(BUFFERS * LEAST_BUFFER, edge_bytes + BUFFERS * 16384)
+    share = re.fullmatch(r"\s*([0-9.]+)\s*%\s*", memory) if isinstance(memory, str) else None
+    notes: list[str] = []
+    if share:
+        wanted = int(edge_bytes * parse_share(share[1]))
+        if wanted < least_edges:
+            notes.append(f"{memory.strip() if isinstance(memory, str) else memory} of the edges raised to {format_size(least_edges)}, the least that works")
+        budget = vertex + max(wanted, least_edges)
+    else:
+        budget = int(available() * DEFAULT_SHARE) if memory is None else parse_size(memory)
+    if budget < vertex + least_edges:
+        least = vertex + least_edges
+        raise BudgetError(
+            f"{program.name} on {graph} needs at least {format_size(least)} near memory (vertex state {format_size(vertex)}); "
+            f"got {format_size(budget)}. Give --memory {least // 10**6 + 1}MB or more"
+        )
+    room = budget - vertex
+    # A recipe that was asked for by name moves edges even when they would fit, unless the budget is the default.
+    resident = room >= edge_bytes and (policy == "auto" or memory is None)
+    edges = edge_bytes if resident else min(room, most_staging(edge_bytes))
+    return Near(budget, state, offsets, frontier, edges, resident, notes)
+
+
+def parse_share(text: str) -> float:
+    try:
+        return float(text) / 100
+    except ValueError:
+        raise OptionError(f"memory: expected a share such as 10%, got {text}%") from None
+
+
+def most_staging(edge_bytes: int) -> int:
+    """Beyond a few tasks' worth, staging only delays the first kernel."""
+    return max(BUFFERS * LEAST_BUFFER, min(edge_bytes + BUFFERS * LEAST_BUFFER, BUFFERS * (32 << 20)))

@@ -1,0 +1,218 @@
+"""Setting a run up and taking it down: budget, link, engines, kernels, then the loop, then the result."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from isthmus.cache.cache import NoCache
+from isthmus.engines.engine import Buffer, Engine, Side
+from isthmus.engines.filter import Filter
+from isthmus.engines.resident import Resident
+from isthmus.engines.zero_copy import ZeroCopy
+from isthmus.errors import BudgetError, OptionError, ProgramError, StoreError
+from isthmus.frontier import Frontier
+from isthmus.graph.files import aligned_empty
+from isthmus.graph.graph import Graph
+from isthmus.graph.partition import cut, partition_bytes
+from isthmus.graph.store import Store
+from isthmus.kernels import skeleton
+from isthmus.link.calibrate import cache_folder, profile_of
+from isthmus.link.link import Extents, Link
+from isthmus.link.ram import RamLink
+from isthmus.link.ssd import SsdLink
+from isthmus.policies.recipes import recipe
+from isthmus.programs.program import Facts, Program
+from isthmus.runtime.budget import BUFFERS, Near, plan
+from isthmus.runtime.loop import Parts, run
+from isthmus.runtime.pipeline import Pipeline
+from isthmus.runtime.result import Result
+from isthmus.runtime.trace import Iteration, Trace
+from isthmus.runtime.worker import Worker
+from isthmus.schedule.plain import Plain
+from isthmus.threads import Team
+
+Watch = Callable[[Iteration], None]
+DEVICES = ("auto", "cpu")
+
+
+def quiet(iteration: Iteration) -> None:
+    pass
+
+
+def execute(
+    program: Program, graph: Graph, *, device: str = "auto", memory: str | int | None = None, policy: str = "auto",
+    threads: int | None = None, verify: bool = False, watch: Watch = quiet, say: Callable[[str], None] | None = None,
+    far: str = "auto",
+) -> Result:  # fmt: skip
+    """Run `program` on `graph`. These options change speed, never answers.
+
+    `far` says where edges wait: "auto", or "ram" to copy them out of memory as if it were far (for tests).
+    """
+    if device not in DEVICES:
+        raise OptionError(f"device: expected one of {', '.join(DEVICES)}, got {device!r}")
+    chosen = recipe(policy)
+    start = time.perf_counter()
+    with contextlib.ExitStack() as stack:
+        team = Team(threads)
+        stack.callback(team.close)
+        check_sides(program, graph)
+        near = plan(graph, program, memory, team.size, policy)
+        if graph.path is None and not near.resident and far == "auto":
+            if memory is not None and policy == "auto":
+                raise BudgetError(f"{graph} is held in memory already and does not fit the budget; ingest it into a store, or raise --memory")
+            near.resident = True
+        trace = Trace(notes=list(near.notes))
+        sides = [make_side(graph, program, name, index, near) for index, name in enumerate(program.sides)]
+        link = open_link(graph, sides, verify, far)
+        stack.callback(link.close)
+        facts = Facts(
+            graph.vertices, sides[0].offsets, sides[0].weight_dtype, graph.ids.number,
+            lambda: graph.store.read("order.to_natural") if graph.order == "hub" else None, graph.directed, team,
+        )  # fmt: skip
+        frontier = Frontier(graph.vertices, team.size)
+        state = program.begin(facts)
+        frontier.start(state.start)
+        module = compile_program(program, facts, state, sides[0], say)
+        loading = time.perf_counter()
+        engines, buffers = make_engines(near, sides, link, graph)
+        ready = time.perf_counter()
+        trace.notes += link.notes
+        pipeline = Pipeline(link, buffers)
+        stack.callback(pipeline.close)
+        room = min((buffer.bytes.size for buffer in buffers), default=0)
+        worker = Worker(module, state, team)
+        parts = Parts(sides, link, engines, NoCache(), chosen, Plain(), pipeline, worker, team, room)
+        run(program, state, facts, frontier, parts, trace, watch)
+        finished = time.perf_counter()
+        columns = program.result(state, facts)
+        seconds = {
+            "total": time.perf_counter() - start,
+            "set_up": loading - start,
+            "load": ready - loading,
+            "iterate": finished - ready,
+            "wait": trace.total("wait"),
+            "kernel": trace.total("kernel"),
+        }
+        summary = summarise(program, graph, device, policy, near, trace, seconds, sides)
+        summary["result"] = program.summary(columns, state)
+        return Result(program.name, graph, columns, trace, summary)
+
+
+def check_sides(program: Program, graph: Graph) -> None:
+    if "in" in program.sides and not graph.has_in_edges:
+        raise StoreError(f"{program.name} follows edges both ways, and {graph} was stored without in-edges; ingest it again without --no-in-edges")
+
+
+def make_side(graph: Graph, program: Program, name: str, index: int, near: Near) -> Side:
+    stored = name if graph.directed else "out"
+    sections = graph.store.manifest.sections
+    weighted = program.reads_weights() and graph.weighted
+    offsets = np.ascontiguousarray(graph.store.read(f"{stored}.offsets"), np.int64)
+    if offsets[0] != 0 or offsets[-1] != graph.arcs or (offsets[1:] < offsets[:-1]).any():
+        raise StoreError(f"{graph.store}: section {stored}.offsets does not ascend from 0 to {graph.arcs}; run isthmus verify")
+    target = np.dtype(sections[f"{stored}.targets"].dtype)
+    weight = np.dtype(sections[f"{stored}.weights"].dtype) if weighted else None
+    entry = target.itemsize + (weight.itemsize if weight else 0)
+    size = partition_bytes(graph.arcs * entry, near.edges // BUFFERS)
+    return Side(
+        stored, offsets, cut(offsets, entry, size), target.itemsize, weight.itemsize if weight else 0, target, weight,
+        index * (2 if weighted else 1),
+    )  # fmt: skip
+
+
+def section_names(sides: list[Side]) -> list[str]:
+    return [f"{side.name}.{what}" for side in sides for what in (("targets", "weights") if side.weight_width else ("targets",))]
+
+
+def open_link(graph: Graph, sides: list[Side], verify: bool, far: str) -> Link:
+    names = section_names(sides)
+    if isinstance(graph.store, Store) and far == "auto":
+        return SsdLink(graph.store, names, profile_of(graph.store), verify)
+    return RamLink([np.asarray(graph.store.read(name)) for name in names])
+
+
+def make_engines(near: Near, sides: list[Side], link: Link, graph: Graph) -> tuple[dict[str, Engine], list[Buffer]]:
+    """Either all edges near, or the engines that bring them and buffers to bring them to."""
+    if near.resident:
+        return {"resident": Resident({side.name: load(graph, side, link) for side in sides})}, []
+    block = link.profile.block
+    size = max(near.edges // BUFFERS // block, 8) * block
+    entry = (sides[0].width, sides[0].weight_width)
+    buffers = [Buffer(aligned_empty(size, np.uint8), entry, block) for _ in range(BUFFERS)]
+    return {"filter": Filter(), "zero_copy": ZeroCopy()}, buffers
+
+
+def load(graph: Graph, side: Side, link: Link) -> tuple[Any, Any]:
+    """A side's targets and weights, whole."""
+    arrays: list[Any] = [None, None]
+    for index, what in enumerate(("targets", "weights") if side.weight_width else ("targets",)):
+        name = f"{side.name}.{what}"
+        if not isinstance(graph.store, Store):
+            arrays[index] = graph.store.read(name)
+            continue
+        section = graph.store.manifest.sections[name]
+        array = aligned_empty(section.blocks * 4096, np.uint8)
+        if section.bytes:
+            link.move(
+                Extents(np.array([side.first_section + index]), np.zeros(1, np.int64), np.array([array.size]), np.zeros(1, np.int64)),
+                array, 1,
+            )  # fmt: skip
+        arrays[index] = array[: section.bytes].view(section.dtype)
+    return arrays[0], arrays[1]
+
+
+def compile_program(program: Program, facts: Facts, state: Any, side: Side, say: Callable[[str], None] | None) -> Any:
+    """The program's loops, compiled or found on disk; says so when it has to compile."""
+    weighted = side.weight_width > 0
+    module = skeleton.build(program.name, program.functions(facts), weighted, kernels_folder())
+    if say is not None and not skeleton.is_compiled(module.push_rows):
+        say(f"compiling {program.name} (once; kept in {kernels_folder()})")
+    nothing = np.empty(0, np.int64)
+    weights = np.empty(0, side.weight_dtype if weighted else np.int32)
+    none = np.zeros(1, np.int64)
+    marks, queue = np.empty(0, np.uint8), np.empty(0, np.uint32)
+    targets = np.empty(0, side.target_dtype)
+    try:
+        module.push_rows(
+            np.empty(0, np.uint32), nothing, nothing, nothing, none[0], none[0], none[0], facts.offsets, targets, weights,
+            state.arrays, state.params, marks, queue, none[0],
+        )  # fmt: skip
+        module.push_range(
+            none[0], none[0], none[0], none[0], 0, 0, marks, False, facts.offsets, targets, weights,
+            state.arrays, state.params, marks, queue, none[0],
+        )  # fmt: skip
+    except skeleton.Failure as error:
+        raise ProgramError(program.explain(skeleton.reason(error))) from error
+    return module
+
+
+def kernels_folder() -> Path:
+    return cache_folder() / "kernels"
+
+
+def summarise(
+    program: Program, graph: Graph, device: str, policy: str, near: Near, trace: Trace, seconds: dict[str, float], sides: list[Side]
+) -> dict[str, Any]:
+    """The machine-readable summary that DESIGN fixes."""
+    edge_bytes = sum(graph.arcs * side.entry_bytes for side in sides)
+    moved, requests = trace.total("bytes"), trace.total("requests")
+    return {
+        "algorithm": program.name,
+        "graph": {"path": str(graph.path) if graph.path else None, "vertices": graph.vertices, "edges": graph.edges, "arcs": graph.arcs, "edge_bytes": edge_bytes},
+        "device": "cpu",
+        "policy": "resident" if near.resident else policy,
+        "memory": {"budget": near.budget, "near_peak": near.peak, "rss_peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "split": near.as_dict()},
+        "seconds": seconds,
+        "iterations": len(trace),
+        "transfer": {"bytes": moved, "requests": requests, "ratio": moved / edge_bytes if edge_bytes else 0.0},
+        "engines": trace.engines(),
+        "cache": {"hit_edges": 0, "miss_edges": trace.total("active_edges")},
+        "notes": trace.notes,
+    }

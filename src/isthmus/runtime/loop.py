@@ -1,0 +1,110 @@
+"""The loop: one iteration after another until nothing is active.
+
+Cache, activity, policy, combine, schedule, engine, kernel, trace: each step is a part with an interface of its
+own; this file only joins them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from isthmus.cache.cache import Cache
+from isthmus.engines.engine import Engine, Side, Task
+from isthmus.frontier import Activity, Frontier
+from isthmus.link.link import Link
+from isthmus.policies.policy import NAMES, NOTHING, Policy
+from isthmus.programs.program import Facts, Program, State
+from isthmus.runtime.pipeline import Pipeline
+from isthmus.runtime.trace import Iteration, Trace
+from isthmus.runtime.worker import Worker
+from isthmus.schedule.plain import Schedule
+from isthmus.threads import Team
+
+
+@dataclass
+class Parts:
+    """What the loop joins."""
+
+    sides: list[Side]
+    link: Link
+    engines: dict[str, Engine]
+    cache: Cache
+    policy: Policy
+    schedule: Schedule
+    pipeline: Pipeline
+    worker: Worker
+    team: Team
+    room: int  # bytes of a buffer
+
+
+def run(
+    program: Program, state: State, facts: Facts, frontier: Frontier, parts: Parts, trace: Trace,
+    watch: Callable[[Iteration], None],
+) -> None:  # fmt: skip
+    """Iterate until the frontier is empty, the program has enough, or `max_iter` is reached."""
+    number = 0
+    while frontier.any() and (program.max_iter is None or number < program.max_iter):
+        record = Iteration(number, frontier.count)
+        start = time.perf_counter()
+        program.before(state, frontier, facts)
+        for delivery in parts.cache.serve(frontier):
+            parts.worker.relax(delivery, frontier)
+        tasks, edges = plan(frontier, parts, record)
+        waited = time.perf_counter()
+        for delivery in parts.pipeline.fetch(tasks, parts.schedule, frontier, edges):
+            arrived = time.perf_counter()
+            parts.worker.relax(delivery, frontier)
+            parts.cache.keep(delivery)
+            done = time.perf_counter()
+            record.wait += arrived - waited
+            record.kernel += done - arrived
+            record.delivered(delivery)
+            waited = done
+        number += 1
+        more = program.after(state, frontier, facts, number)
+        if program.everyone:
+            frontier.everyone_again()
+        else:
+            frontier.advance()
+        record.seconds = time.perf_counter() - start
+        trace.iterations.append(record)
+        watch(record)
+        if not more:
+            break
+
+
+def plan(frontier: Frontier, parts: Parts, record: Iteration) -> tuple[list[Task], int]:
+    """Activity to choices to tasks; also the number of active edges."""
+    tasks: list[Task] = []
+    for side in parts.sides:
+        if "resident" in parts.engines:
+            everything = np.arange(len(side.partitions))
+            record.active_edges += frontier.edges(side.offsets, parts.team)
+            fresh = parts.engines["resident"].tasks(side, everything, parts.room)
+        else:
+            activity = frontier.activity(
+                side.partitions, side.offsets, side.width, side.weight_width, parts.link.profile.block, parts.team
+            )
+            record.active_edges += int(activity.edges.sum())
+            fresh = combine(side, activity, parts)
+        for task in fresh:
+            record.engines[task.engine.name]["tasks"] += 1
+        tasks += fresh
+    return tasks, record.active_edges
+
+
+def combine(side: Side, activity: Activity, parts: Parts) -> list[Task]:
+    """Ask the policy, and let each engine merge its partitions into few tasks."""
+    choice = parts.policy.choose(activity, parts.link.profile, side.entry_bytes)
+    tasks: list[Task] = []
+    for kind in np.unique(choice[choice != NOTHING]).tolist():
+        chosen = np.flatnonzero(choice == kind)
+        fresh = parts.engines[NAMES[kind]].tasks(side, chosen, parts.room)
+        if chosen.size == activity.active.size and len(fresh) == 1:
+            fresh[0].whole = True
+        tasks += fresh
+    return tasks

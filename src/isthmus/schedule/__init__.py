@@ -1,0 +1,1 @@
+"""Which task comes next: pure decisions."""

@@ -1,0 +1,51 @@
+"""Run every command that README.md shows, in order, in an empty folder. Not a pytest file: .ci/run calls it.
+
+Lines that begin with `$ ` in console blocks are commands; python blocks are run as scripts in the same folder.
+`make` lines are left to .ci/run, which runs the same targets, and `pip install` needs a published package.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+ELSEWHERE = ("make ", "pip install", "git clone", "cd ")
+
+
+def blocks(text: str) -> list[tuple[str, str]]:
+    return re.findall(r"```(console|python)\n(.*?)```", text, re.DOTALL)
+
+
+def commands(kind: str, body: str) -> list[list[str]]:
+    if kind == "python":
+        return [[sys.executable, "-c", body]]
+    lines = [line[2:] for line in body.replace("\\\n", " ").splitlines() if line.startswith("$ ")]
+    return [["bash", "-c", line] for line in lines if not line.startswith(ELSEWHERE)]
+
+
+def main() -> int:
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    ran = failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for kind, body in blocks((ROOT / "README.md").read_text()):
+            for command in commands(kind, body):
+                start = time.perf_counter()
+                done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False)
+                ran += 1
+                failed += done.returncode != 0
+                shown = command[-1].strip().splitlines()[0]
+                print(f"{'ok    ' if done.returncode == 0 else 'FAILED'} {time.perf_counter() - start:6.1f} s  {shown}", flush=True)
+                if done.returncode:
+                    print(done.stdout, done.stderr)
+    print(f"README: {ran - failed} passed, {failed} failed")
+    return int(failed > 0 or ran == 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
