@@ -9,8 +9,10 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import isthmus
-from isthmus.cli import generate, graphs, run
+from isthmus.cli import demo, generate, graphs, run
 from isthmus.errors import IsthmusError
+
+INTERRUPTED = 128 + signal.SIGINT
 
 app = typer.Typer(
     name="isthmus", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
@@ -19,6 +21,7 @@ app = typer.Typer(
 generate.register(app)
 graphs.register(app)
 run.register(app)
+demo.register(app)
 
 
 def show_version(wanted: bool) -> None:
@@ -45,11 +48,13 @@ def main() -> NoReturn:
             signal.signal(number, terminate)
     try:
         code = app(standalone_mode=False, prog_name="isthmus")  # what typer.Exit carried, or what the command returned
+        if code == INTERRUPTED:  # what newer versions of typer make of Ctrl-C
+            raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else 0)
     except IsthmusError as error:
         stop(str(error), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        stop("interrupted; nothing was changed", 130)
+        stop("interrupted; nothing was changed", INTERRUPTED)
     except OSError as error:
         stop(f"{error.filename or 'input or output'}: {error.strerror or error}", 1)
     except MemoryError:

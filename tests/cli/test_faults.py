@@ -1,0 +1,180 @@
+"""Ctrl-C, kill, kill -9, full and read-only disks, two writers: the target stays as it was, nothing is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import isthmus as ist
+
+COMMAND = [sys.executable, "-m", "isthmus.cli.main"]
+LARGE = ["generate", "rmat", "--scale", "22", "--memory", "1GB"]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def snapshot(path: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in path.iterdir()}
+
+
+def run(*arguments: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *map(str, arguments)], text=True, capture_output=True)
+
+
+def start(target: Path, *arguments: str, wait: float = 0.4) -> subprocess.Popen[str]:
+    """A command that has begun to write `target` and has worked on it for a moment."""
+    process = subprocess.Popen(
+        [*COMMAND, *arguments, "-o", str(target)], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    end = time.monotonic() + 30
+    while not list(target.parent.glob(f".{target.name}.tmp-*")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    time.sleep(wait)
+    assert process.poll() is None, "it was too quick to be interrupted"
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("wait", [0.0, 0.8])
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_signal_cleans_up(tmp_path: Path, number: signal.Signals, wait: float, exists: bool) -> None:
+    target = tmp_path / "g.isthmus"
+    if exists:
+        ist.generate("path", target, vertices=10).close()
+    before = snapshot(target) if exists else {}
+    process = start(target, *LARGE, "--overwrite", wait=wait)
+    sent = time.monotonic()
+    process.send_signal(number)
+    out, err = process.communicate(timeout=20)
+    seconds = time.monotonic() - sent
+    assert process.returncode == 128 + number
+    assert out == ""
+    assert err == ("error: interrupted; nothing was changed\n" if number == signal.SIGINT else "")
+    assert names(tmp_path) == (["g.isthmus"] if exists else [])
+    assert not exists or snapshot(target) == before
+    assert seconds < 2
+
+
+def test_interrupted_while_putting_into_hub_order(tmp_path: Path) -> None:
+    process = start(tmp_path / "g.isthmus", "generate", "rmat", "--scale", "20", "--order", "hub", "--threads", "1", wait=0)
+    while not list(tmp_path.glob(".g.isthmus.tmp-*/natural.isthmus")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert names(tmp_path) == []
+
+
+def test_a_killed_command_leaves_the_target_and_the_next_one_clears_up(tmp_path: Path) -> None:
+    target = tmp_path / "g.isthmus"
+    ist.generate("path", target, vertices=10).close()
+    before = snapshot(target)
+    process = start(target, *LARGE, "--overwrite")
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert snapshot(target) == before
+    assert run("verify", target).returncode == 0
+    assert len(names(tmp_path)) == 3
+    assert run("generate", "path", "--vertices", 5, "-o", target, "--overwrite").returncode == 0
+    assert names(tmp_path) == ["g.isthmus"]
+    assert ist.open(target).vertices == 5
+
+
+def test_two_commands_at_once(tmp_path: Path) -> None:
+    target = tmp_path / "g.isthmus"
+    process = start(target, *LARGE, wait=0)
+    second = run("generate", "path", "--vertices", 5, "-o", target)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+    assert (second.returncode, second.stdout) == (4, "")
+    assert second.stderr == f"error: {target}: another process is writing this store\n"
+    assert names(tmp_path) == []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder], capture_output=True)
+    if not mounted or mounted.returncode:
+        pytest.skip("cannot mount a small file system here")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+@pytest.mark.parametrize("more", [[], ["--order", "hub"], ["--memory", "2MB"]])
+def test_a_full_disk(small_disk: Path, more: list[str]) -> None:
+    target = small_disk / "g.isthmus"
+    ist.generate("path", target, vertices=10).close()
+    before = snapshot(target)
+    outcome = run("generate", "rmat", "--scale", 16, "-o", target, "--overwrite", *more)
+    assert outcome.returncode == 4
+    assert outcome.stderr.startswith("error: ")
+    assert outcome.stderr.endswith("No space left on device\n")
+    assert outcome.stderr.count("\n") == 1
+    assert names(small_disk) == ["g.isthmus"]
+    assert snapshot(target) == before
+
+
+def test_a_read_only_disk(small_disk: Path) -> None:
+    ist.generate("path", small_disk / "g.isthmus", vertices=10).close()
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    outcome = run("generate", "path", "--vertices", 3, "-o", small_disk / "new.isthmus")
+    assert (outcome.returncode, outcome.stderr) == (4, f"error: {small_disk}: cannot write here: Read-only file system\n")
+    assert run("verify", small_disk / "g.isthmus").returncode == 0
+
+
+def test_a_store_truncated_under_a_reader_is_an_error_not_a_crash(tmp_path: Path) -> None:
+    """Reads come back short; a mapping would die of SIGBUS."""
+    ist.generate("rmat", tmp_path / "g.isthmus", scale=12).close()
+    graph = ist.open(tmp_path / "g.isthmus")
+    os.truncate(tmp_path / "g.isthmus" / "out.targets", 4096)
+    with pytest.raises(ist.StoreError, match=r"out\.targets: ends at byte 4096"):
+        graph.store.read("out.targets")
+    outcome = run("info", tmp_path / "g.isthmus", "--json")
+    assert outcome.returncode == 4
+    assert outcome.stdout == ""
+
+
+def test_machine_code_that_cannot_be_kept_is_no_error(tmp_path: Path) -> None:
+    """A container may have neither a writable package nor a home; kernels then compile each time."""
+    code = """
+import numba, sys
+from numba.core import caching
+def nowhere(*args, **more): raise RuntimeError("cannot cache function: no locator available")
+caching.FunctionCache.__init__ = nowhere
+import isthmus
+print(isthmus.generate("path", vertices=3, weights="1:2").edges)
+"""
+    outcome = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True)
+    assert (outcome.stdout, outcome.stderr) == ("2\n", "")
+
+
+def test_exit_codes_are_those_of_the_errors(tmp_path: Path) -> None:
+    (tmp_path / "bad.txt").write_text("0 1\n1 two\n")
+    (tmp_path / "names.txt").write_text("a b\n")
+    target = tmp_path / "g.isthmus"
+    cases = {
+        ist.OptionError: ["generate", "path", "--vertices", 3, "-o", tmp_path / "g"],
+        ist.GraphFormatError: ["ingest", tmp_path / "bad.txt", "-o", target],
+        ist.StoreError: ["info", target],
+        ist.BudgetError: ["ingest", tmp_path / "names.txt", "--ids", "string", "--memory", "1MB", "-o", target],
+    }
+    for kind, command in cases.items():
+        assert run(*command).returncode == kind.exit_code
+    assert json.loads(run("generate", "path", "--vertices", 3, "-o", target, "--json").stdout)["edges"] == 2

@@ -1,0 +1,344 @@
+"""The command line as a person or a script meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import isthmus as ist
+from isthmus.cli.console import counted, people, plain, rate
+from isthmus.cli.main import main
+
+COMMAND = [sys.executable, "-m", "isthmus.cli.main"]
+KEYS = {"vertices", "edges", "arcs", "directed", "weighted", "edge_bytes"}
+
+
+class Outcome:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def json(self) -> Any:
+        lines = self.out.splitlines()
+        assert len(lines) == 1
+        return json.loads(lines[0])
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Run a command in this process, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: Any) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["isthmus", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        return Outcome(int(stopped.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+def process(*arguments: Any, **more: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *map(str, arguments)], text=True, capture_output=True, **more)
+
+
+def test_the_three_commands_of_the_issue(call: Any) -> None:
+    made = call("generate", "rmat", "--scale", 10, "--seed", 1, "-o", "a.isthmus")
+    assert (made.code, made.err) == (0, "")
+    checked = call("verify", "a.isthmus")
+    assert checked.code == 0
+    assert checked.out.startswith("a.isthmus is sound: 24 blocks, 98.3 kB, in ")
+    told = call("info", "a.isthmus", "--json")
+    assert told.code == 0
+    assert set(told.json) >= KEYS
+    assert told.json == {**ist.open("a.isthmus").info(), "path": "a.isthmus"}
+    assert (told.json["vertices"], told.json["directed"], told.json["weighted"]) == (1024, False, False)
+    assert told.json["arcs"] == 2 * told.json["edges"]
+    assert told.json["edge_bytes"] == 4 * told.json["arcs"]
+
+
+def test_json_is_one_object_from_every_command(call: Any) -> None:
+    made = call("generate", "grid", "--rows", 3, "--columns", 4, "-o", "g.isthmus", "--json")
+    assert set(made.json) >= KEYS | {"report", "seconds"}
+    read = call("ingest", "g.isthmus", "-o", "h.isthmus", "--order", "hub", "--json")
+    assert set(read.json) >= KEYS
+    assert read.json["order"] == "hub"
+    checked = call("verify", "h.isthmus", "--json")
+    assert checked.json["ok"]
+    assert checked.json["problems"] == []
+    assert all(outcome.err == "" for outcome in (made, read, checked))
+
+
+def test_the_table_of_a_generated_graph(call: Any) -> None:
+    lines = call("generate", "uniform", "--vertices", 1500, "--edges", 3000, "--weights", "1:9", "-o", "g.isthmus").out.splitlines()
+    graph = ist.open("g.isthmus")
+    assert lines[0].endswith("/g.isthmus")
+    assert lines[1:6] == [
+        "vertices     1,500",
+        f"edges        {graph.edges:,} undirected, weighted (int32)",
+        f"arcs stored  {graph.arcs:,}",
+        f"edge bytes   {graph.edge_bytes:,} ({graph.edge_bytes / 1000:.3g} kB)",
+        "ids, order   dense, natural",
+    ]
+    assert lines[6].startswith("made         3,000 edges in ")
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_one_of_a_kind_is_singular(call: Any) -> None:
+    assert "made         1 edge in " in call("generate", "path", "--vertices", 2, "-o", "g.isthmus").out
+    assert "edge bytes   8 B\n" in call("info", "g.isthmus").out
+    lone = call("generate", "path", "--vertices", 1, "-o", "lone.isthmus")
+    assert "edges        0 undirected\n" in lone.out
+    assert lone.err == "note: generate path: no edges\n"
+    assert "lone.isthmus is sound: 1 block, 4.1 kB" in call("verify", "lone.isthmus").out
+
+
+def test_what_info_says_of_a_full_store(call: Any) -> None:
+    call("generate", "rmat", "--scale", 8, "--directed", "--weights", "0.0:1.0", "--order", "hub", "-o", "g.isthmus")
+    text = call("info", "g.isthmus").out
+    graph = ist.open("g.isthmus")
+    assert f"arcs stored         {graph.arcs:,} and as many in-edges\n" in text
+    assert f"in.weights          {graph.arcs:,} x float64, " in text
+    assert "ids, order          dense, hub\n" in text
+
+
+def test_every_option_arrives(call: Any) -> None:
+    options = [
+        "--edge-factor", 3.5, "--preset", "parmat", "--permute", "--seed", 9, "--directed", "--weights", "1:7",
+        "--weight-type", "float32", "--self-loops", "keep", "--parallel", "keep", "--no-in-edges", "--order", "hub",
+        "--memory", "64MB", "--threads", 1,
+    ]  # fmt: skip
+    made = call("generate", "rmat", "--scale", 6, *options, "-o", "g.isthmus", "--json").json
+    assert (made["edges"], made["weight_type"], made["in_edges"], made["order"]) == (224, "float32", False, "hub")
+    wanted = ist.generate(
+        "rmat", scale=6, edge_factor=3.5, preset="parmat", permute=True, seed=9, directed=True, weights="1:7", weight_dtype="float32",
+        self_loops="keep", parallel="keep", in_edges=False, order="hub",
+    )  # fmt: skip
+    graph = ist.open("g.isthmus")
+    for name in wanted.store.manifest.sections:
+        assert graph.store.read(name).tobytes() == wanted.store.read(name).tobytes()
+
+
+def test_probabilities_by_hand(call: Any) -> None:
+    for name, options in {"one": ["--a", 0.5, "--b", 0.2, "--c", 0.2], "other": ["--preset", "parmat"]}.items():
+        assert call("generate", "rmat", "--scale", 7, *options, "-o", f"{name}.isthmus").code == 0
+    one, other = (ist.open(f"{name}.isthmus").store.read("out.targets") for name in ("one", "other"))
+    assert one.tolist() == other.tolist()
+
+
+def test_overwrite(call: Any) -> None:
+    call("generate", "path", "--vertices", 5, "-o", "g.isthmus")
+    assert call("generate", "star", "--vertices", 7, "-o", "g.isthmus", "--overwrite").code == 0
+    assert ist.open("g.isthmus").out_degree(0) == 6
+
+
+EXISTING = ("generate", "path", "--vertices", "3", "-o", "here.isthmus")
+MISTAKES: list[tuple[list[str], int, str]] = [
+    (["info", "gone.isthmus"], 4, "gone.isthmus: no such store"),
+    (["verify", "gone.isthmus"], 4, "gone.isthmus: no such store"),
+    (["info", "edges.txt"], 4, "edges.txt: is not an Isthmus store (a store is a folder)"),
+    (["verify", "."], 4, ".: is not an Isthmus store (no manifest.json)"),
+    (["info", "cut.isthmus"], 4, "cut.isthmus/out.targets: expected 4096 bytes by the manifest, found 10; the store is damaged"),
+    (["ingest", "cut.isthmus", "-o", "new.isthmus"], 4, "found 10; the store is damaged"),
+    (["generate", "path", "--vertices", "3", "-o", "graph"], 2, "a store's name ends in .isthmus: graph does not"),
+    (["generate", "path", "--vertices", "3", "-o", "no/new.isthmus"], 4, "/no: no such folder"),
+    (["generate", "path", "--vertices", "3", "-o", "here.isthmus"], 4, "here.isthmus: exists already; give --overwrite"),
+    (["generate", "path", "--vertices", "3", "-o", "plain.isthmus", "--overwrite"], 4, "exists and is not an Isthmus store"),
+    (["generate", "path", "--vertices", "-3", "-o", "new.isthmus"], 2, "'--vertices'"),
+    (["generate", "path", "--vertices", "many", "-o", "new.isthmus"], 2, "'--vertices'"),
+    (["generate", "path", "-o", "new.isthmus"], 2, "Missing option '--vertices'"),
+    (["generate", "path", "--vertices", "3"], 2, "Missing option '-o' / '--output'"),
+    (["generate", "moon", "-o", "new.isthmus"], 2, "No such command 'moon'"),
+    (["generate", "rmat", "--scale", "99", "-o", "new.isthmus"], 2, "'--scale'"),
+    (["generate", "rmat", "--scale", "3", "--edge-factor", "inf", "-o", "new.isthmus"], 2, "expected an edge factor above 0, got inf"),
+    (["generate", "rmat", "--scale", "3", "--a", "0.5", "-o", "new.isthmus"], 2, "--a, --b and --c go together"),
+    (["generate", "rmat", "--scale", "3", "--weights", "9", "-o", "new.isthmus"], 2, "expected weights as LOW:HIGH"),
+    (["generate", "rmat", "--scale", "3", "--weights=-9:9", "-o", "new.isthmus"], 2, "expected weights with 0 <= LOW <= HIGH"),
+    (["generate", "rmat", "--scale", "3", "--memory", "5 bananas", "-o", "new.isthmus"], 2, "expected a size such as 512MB"),
+    (["generate", "rmat", "--scale", "3", "--threads", "0", "-o", "new.isthmus"], 2, "'--threads'"),
+    (["generate", "rmat", "--scale", "3", "--order", "random", "-o", "new.isthmus"], 2, "'--order'"),
+    (["generate", "rmat", "--scale", "3", "--colour", "red", "-o", "new.isthmus"], 2, "No such option"),
+    (["ingest", "gone.txt", "-o", "new.isthmus"], 3, "gone.txt: no such file"),
+    (["ingest", "edges.txt", "-o", "new.isthmus", "--format", "docx"], 2, "expected one of text, "),
+    (["ingest", "edges.txt", "-o", "new.isthmus", "--weight", "cost"], 2, "give --header"),
+    (["ingest", "edges.txt", "-o", "new.isthmus", "--vertices", "3"], 3, "expected ids from 0 to 2, got 9"),
+    (["ingest", "bad.txt", "-o", "new.isthmus"], 3, "bad.txt:2: expected 'source target"),
+    (["ingest", "here.isthmus", "-o", "new.isthmus", "--weight", "3"], 2, "--weight does not apply"),
+    (["ingest", "here.isthmus", "-o", "new.isthmus", "--directed"], 2, "it cannot become directed"),
+    (["--nonsense"], 2, "No such option"),
+    (["frobnicate"], 2, "No such command 'frobnicate'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "code", "message"), MISTAKES, ids=[" ".join(arguments) for arguments, _, _ in MISTAKES])
+def test_a_mistake_is_one_line(call: Any, tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
+    call(*EXISTING)
+    call("generate", "path", "--vertices", 9, "-o", "cut.isthmus")
+    os.truncate("cut.isthmus/out.targets", 10)
+    Path("edges.txt").write_text("0 1\n1 9\n")
+    Path("bad.txt").write_text("0 1\n1 two\n")
+    Path("plain.isthmus").write_text("precious")
+    before = sorted(entry.name for entry in tmp_path.iterdir())
+    outcome = call(*arguments)
+    assert outcome.code == code
+    assert outcome.out == ""
+    assert outcome.err.startswith("error: ")
+    assert outcome.err.count("\n") == 1
+    assert message in outcome.err
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == before
+
+
+def test_mistakes_in_the_words_point_to_the_help(call: Any) -> None:
+    assert call("generate", "rmat", "--scale", "3").err.endswith("(see isthmus generate rmat --help)\n")
+    assert call("frobnicate").err.endswith("(see isthmus --help)\n")
+
+
+def test_damage_is_named_and_exits_with_4(call: Any) -> None:
+    call(*EXISTING)
+    data = bytearray(Path("here.isthmus/out.targets").read_bytes())
+    data[2] ^= 1
+    Path("here.isthmus/out.targets").write_bytes(data)
+    outcome = call("verify", "here.isthmus")
+    wanted = "section out.targets, block 0 (bytes 0 to 4095): the checksum does not match"
+    assert (outcome.code, outcome.out, outcome.err) == (4, "", f"error: here.isthmus: {wanted}\n")
+    as_json = call("verify", "here.isthmus", "--json", "--threads", 1)
+    assert (as_json.code, as_json.err) == (4, "")
+    assert (as_json.json["ok"], as_json.json["problems"]) == (False, [wanted])
+
+
+@pytest.mark.parametrize("name", ["[red]x[bold].isthmus", "[x].isthmus", "two words.isthmus", "ü日本.isthmus", "x" * 120 + ".isthmus"])
+def test_names_come_out_as_they_are(call: Any, name: str) -> None:
+    made = call("generate", "path", "--vertices", 3, "-o", name)
+    assert made.code == 0
+    assert made.out.splitlines()[0].endswith("/" + name)
+    assert call("info", name).out.splitlines()[0] == name
+    assert call("verify", name).out.startswith(f"{name} is sound: ")
+    assert f"{name}: exists already" in call("generate", "path", "--vertices", 3, "-o", name).err
+
+
+def test_line_breaks_and_bytes_in_names_are_escaped(call: Any) -> None:
+    assert call("info", "a\nb\x1b[31m\udcff.isthmus").err == "error: a\\nb\\x1b[31m\\udcff.isthmus: no such store\n"
+
+
+def test_help_and_version(call: Any) -> None:
+    assert call("--version").out == f"isthmus {ist.__version__}\n"
+    for command in (["-h"], ["generate", "--help"], ["generate", "rmat", "-h"], ["ingest", "-h"], ["info", "-h"], ["verify", "-h"]):
+        outcome = call(*command)
+        assert (outcome.code, outcome.err) == (0, "")
+        assert "Usage: isthmus" in outcome.out
+    for kind, option in {"rmat": "--scale", "uniform": "--edges", "grid": "--rows", "path": "--vertices", "star": "--vertices"}.items():
+        text = call("generate", kind, "--help").out
+        assert all(word in text for word in (option, "--output", "--seed", "--weights", "--memory", "--overwrite", "--json"))
+    assert "--permute" not in call("generate", "path", "--help").out
+
+
+def test_without_arguments_it_helps(call: Any) -> None:
+    for command in ([], ["generate"]):
+        outcome = call(*command)
+        assert outcome.code == 2
+        assert "Usage: isthmus" in outcome.out
+        assert outcome.err == ""
+
+
+def test_help_is_quick() -> None:
+    script = Path(sys.executable).with_name("isthmus")
+    command = [str(script)] if script.exists() else COMMAND
+
+    def seconds() -> float:
+        start = time.perf_counter()
+        subprocess.run([*command, "--help"], check=True, capture_output=True)
+        return time.perf_counter() - start
+
+    seconds()  # the first one may compile Python files
+    assert statistics.median(seconds() for _ in range(3)) < 0.4
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = "import sys, isthmus.cli.main; print(sorted({'numba', 'numpy', 'pyarrow', 'scipy', 'duckdb'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_closed_pipe_is_no_drama(tmp_path: Path, more: list[str]) -> None:
+    ist.generate("path", tmp_path / "g.isthmus", vertices=3).close()
+    read, write = os.pipe()
+    os.close(read)
+    outcome = subprocess.run([*COMMAND, "info", str(tmp_path / "g.isthmus"), *more], stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (outcome.returncode, outcome.stderr) == (1, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_output_to_a_full_disk(tmp_path: Path, more: list[str]) -> None:
+    ist.generate("path", tmp_path / "g.isthmus", vertices=3).close()
+    with Path("/dev/full").open("w") as full:
+        outcome = subprocess.run([*COMMAND, "info", str(tmp_path / "g.isthmus"), *more], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (outcome.returncode, outcome.stderr) == (1, "error: input or output: No space left on device\n")
+
+
+def test_a_path_that_is_no_utf8(tmp_path: Path) -> None:
+    name = os.fsdecode(bytes(tmp_path) + b"/\xff.isthmus")
+    made = process("generate", "path", "--vertices", 3, "-o", name)
+    assert (made.returncode, made.stderr) == (0, "")
+    assert "\\udcff.isthmus\n" in made.stdout
+    assert json.loads(process("info", name, "--json").stdout)["path"] == name
+
+
+def terminal(*arguments: Any) -> tuple[str, str]:
+    """What a command writes to standard output and to a terminal at standard error."""
+    master, slave = pty.openpty()
+    running = subprocess.Popen([*COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=slave, text=True)
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(master, 65536)
+        except OSError:  # the other side is closed
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(master)
+    assert running.stdout is not None
+    out = running.stdout.read()
+    assert running.wait() == 0
+    return out, shown.decode()
+
+
+def test_a_terminal_gets_a_progress_bar(tmp_path: Path) -> None:
+    out, shown = terminal("generate", "rmat", "--scale", 17, "-o", tmp_path / "g.isthmus", "--json")
+    assert set(json.loads(out)) >= KEYS
+    assert "reading" in shown or "sorting" in shown
+    assert "edges/s" in shown or "arcs/s" in shown
+    assert "\x1b[" in shown
+    _, shown = terminal("verify", tmp_path / "g.isthmus")
+    assert "checksums" in shown or "structure" in shown
+
+
+def test_no_terminal_no_progress_bar(tmp_path: Path) -> None:
+    made = process("generate", "rmat", "--scale", 12, "-o", tmp_path / "g.isthmus")
+    assert (made.returncode, made.stderr) == (0, "")
+    assert "\x1b" not in made.stdout
+
+
+@pytest.mark.parametrize(
+    ("count", "wanted"), [(0, "0"), (7.84, "7.84"), (999, "999"), (999.6, "1 k"), (1234567, "1.23 M"), (5e9, "5 G"), (2e12, "2 T")]
+)
+def test_numbers_for_people(count: float, wanted: str) -> None:
+    assert people(count) == wanted
+
+
+def test_words_for_people() -> None:
+    assert (counted(0, "edge"), counted(1, "edge"), counted(1234, "edge")) == ("0 edges", "1 edge", "1,234 edges")
+    assert (rate(12_300_000, "B"), rate(12_300_000, "edges"), rate(5, "B")) == ("12.3 MB/s", "12.3 M edges/s", "5 B/s")
+    assert plain("a [b] \\ é\t\x07\n") == "a [b] \\ é\\t\\x07\\n"
