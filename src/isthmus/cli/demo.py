@@ -45,14 +45,16 @@ def play(scale: int, path: Path) -> None:
     ])  # fmt: skip
     graph = open_graph(path)
     hub = max(range(min(graph.vertices, 64)), key=graph.degree)
-    say(f"\n2. Four algorithms, once in memory and once from disk with {SHARE} of the edges allowed near ...", "bold")
+    say("")
+    say(f"2. Four algorithms, once in memory and once from disk with {SHARE} of the edges allowed near ...", "bold")
     rows = [compare(graph, hub, name) for name in ("bfs", "sssp", "weakly_connected_components", "pagerank")]
     show(rows)
     agree = all(row["agree"] for row in rows)
     saved = rows[0]["edge_bytes"] / rows[0]["near_edges"]
+    say("")
     say(
-        f"\nAll answers agree. Edges on disk were {saved:.0f} times what was allowed in memory."
-        if agree else "\nAnswers differ: please report this.",
+        f"All answers agree. Edges on disk were {saved:.0f} times what was allowed in memory."
+        if agree else "Answers differ: please report this.",
         "bold green" if agree else "bold red",
     )  # fmt: skip
     if not agree or not verdict.ok:
@@ -86,7 +88,7 @@ def show(rows: list[dict[str, Any]]) -> None:
     from isthmus.memory import format_size
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="cyan")
-    for title in ("algorithm", "found", "iterations", "in memory", "from disk", "moved", "x edges", "same answer"):
+    for title in ("algorithm", "found", "rounds", "in RAM", "from disk", "moved", "x edges", "same"):
         table.add_column(title, justify="left" if title in ("algorithm", "found") else "right", no_wrap=True)
     for row in rows:
         name, value = next(iter(row["result"].items()))

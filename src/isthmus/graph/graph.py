@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from isthmus.errors import StoreError, UnknownVertexError
 from isthmus.graph.files import Array
 from isthmus.graph.ids import Ids
-from isthmus.graph.ingest import Report
 from isthmus.graph.store import MemoryStore, Store
 
 ENTRIES_AT_ONCE = 1024  # a search reads the rest when it comes down to this many
+
+if TYPE_CHECKING:
+    from isthmus.graph.ingest import Report
 
 
 class Graph:

@@ -8,6 +8,9 @@ machine code again on the next run. (Closing over a compiled function instead wo
 Two loops deliver edges: `push_rows` for a list of active vertices whose edges lie anywhere in a buffer, and
 `push_range` for a run of vertices whose edges lie side by side. Both take the weights' positions separately,
 because a list of targets and its weights are two arrays.
+
+A program that pulls has instead `sent(u, w, state, params)`, summed over the in-edges of v and handed to
+`received(v, total, state, params)`: no atomics per edge, for programs whose vertices are all active.
 """
 
 from __future__ import annotations
@@ -85,8 +88,44 @@ def push_range(first, last, begin, end, base, weight_base, active, everyone, off
 '''
 
 
-def loops(weighted: bool) -> str:
-    return LOOPS.format(
+PULL = '''
+
+@compiled
+def push_rows(vertices, begins, weight_begins, lengths, row, skip, edges, offsets, targets, weights, state, params, marks, queue, used):
+    while edges > 0:
+        count = min(lengths[row] - skip, edges)
+        if count == 0:
+            row += 1
+            continue
+        v = np.int64(vertices[row])
+        at = begins[row] + skip
+        {first_weight_of_row}
+        total = 0.0
+        for j in range(count):
+            total += sent(np.int64(targets[at + j]), {weight}, state, params)
+        received(v, total, state, params)
+        edges -= count
+        row += 1
+        skip = 0
+    return used
+
+
+@compiled
+def push_range(first, last, begin, end, base, weight_base, active, everyone, offsets, targets, weights, state, params, marks, queue, used):
+    for v in range(first, last):
+        low, high = max(offsets[v], begin), min(offsets[v + 1], end)
+        if low >= high:
+            continue
+        total = 0.0
+        for e in range(low, high):
+            total += sent(np.int64(targets[e - base]), {weight_of_range}, state, params)
+        received(v, total, state, params)
+    return used
+'''
+
+
+def loops(weighted: bool, pull: bool) -> str:
+    return (PULL if pull else LOOPS).format(
         first_weight_of_row="weight_at = weight_begins[row] + skip" if weighted else "",
         weight="weights[weight_at + j]" if weighted else "1",
         weight_of_range="weights[e - weight_base]" if weighted else "1",
@@ -100,9 +139,9 @@ def versions() -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 
 
-def build(name: str, functions: str, weighted: bool, folder: Path) -> ModuleType:
+def build(name: str, functions: str, weighted: bool, pull: bool, folder: Path) -> ModuleType:
     """The module of a program's loops; the same text gives the same module, in this process and the next."""
-    text = HEAD.format(name=name) + functions + loops(weighted)
+    text = HEAD.format(name=name) + functions + loops(weighted, pull)
     key = hashlib.sha256(text.encode()).hexdigest()[:24]
     module_name = f"isthmus_program_{key}"
     if module_name in sys.modules:

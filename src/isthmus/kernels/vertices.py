@@ -40,12 +40,22 @@ def sum_abs(array: Any, first: Any, last: Any) -> Any:
 
 
 @kernel
-def drift(residual: Any, deltas: Any, marks: Any, everyone: Any, factor: Any, first: Any, last: Any) -> Any:
-    """Sum of |residual - factor * delta| over the vertices, where only active ones have a delta."""
+def send_shares(first: Any, last: Any, alpha: Any, divisors: Any, values: Any, residual: Any, shares: Any) -> Any:
+    """Take every residual and leave what each edge of the vertex carries, alpha * residual / divisor."""
+    for u in range(first, last):
+        d = residual[u]
+        values[u] += d
+        residual[u] = 0.0
+        shares[u] = alpha * d / divisors[u] if divisors[u] > 0 else alpha * d
+
+
+@kernel
+def drift(residual: Any, shares: Any, divisors: Any, first: Any, last: Any) -> Any:
+    """Sum of |residual - alpha * what was sent before|."""
     total = lost = 0.0
     for u in range(first, last):
-        sent = deltas[u] if everyone or marks[u] else 0.0
-        y = abs(residual[u] - factor * sent) - lost
+        sent = shares[u] * divisors[u] if divisors[u] > 0 else shares[u]
+        y = abs(residual[u] - sent) - lost
         t = total + y
         lost = (t - total) - y
         total = t

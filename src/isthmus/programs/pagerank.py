@@ -28,25 +28,44 @@ import numpy as np
 
 from isthmus.errors import OptionError
 from isthmus.kernels import vertices
-from isthmus.programs.program import Accumulative, Array, Facts, Program, State, accumulative
+from isthmus.programs.program import Array, Facts, Program, State
 
 
-@accumulative(initial=1.0, column="pagerank")
-def spread(delta, degree, alpha=0.85):  # type: ignore[no-untyped-def]
-    return alpha * delta / degree
+PUSH = """
+@compiled
+def source(u, degree, state, params):
+    return state[2][u]
 
 
-@accumulative(initial=1.0, column="pagerank")
-def spread_by_weight(delta, weight, alpha=0.85):  # type: ignore[no-untyped-def]
-    return alpha * delta * weight
+@compiled
+def edge(x, u, v, w, state, params):
+    atomic_add(state[1], v, x{times_weight})
+    return False
+"""
+PULL = """
+@compiled
+def sent(u, w, state, params):
+    return state[2][u]{times_weight}
 
 
-class PageRank(Accumulative):
-    """`tol` bounds the L1 error of the result. `teleport` maps vertices (user ids) to shares; None: even."""
+@compiled
+def received(v, total, state, params):
+    atomic_add(state[1], v, total)
+"""
+
+
+class PageRank(Program):
+    """`tol` bounds the L1 error of the result. `teleport` maps vertices (user ids) to shares; None: even.
+
+    `strengths`: the sum of each vertex's edge weights, to follow edges in proportion to their weights.
+    """
+
+    name = "pagerank"
+    everyone = True
 
     def __init__(
         self, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 1000, teleport: dict[Any, float] | None = None,
-        by_weight: bool = False, strengths: Array | None = None,
+        strengths: Array | None = None, pulls: bool = True,
     ) -> None:  # fmt: skip
         if not 0 < alpha < 1:
             raise OptionError(f"alpha: expected a number between 0 and 1, got {alpha}")
@@ -54,49 +73,39 @@ class PageRank(Accumulative):
             raise OptionError(f"tol: expected a number above 0, got {tol}")
         if max_iter < 1:
             raise OptionError(f"max_iter: expected at least 1, got {max_iter}")
-        message = (spread_by_weight if by_weight else spread).message
-        super().__init__(message, 1 - alpha, 0.0, "pagerank")
-        self.name, self.tol, self.teleport, self.strengths = "pagerank", tol, teleport, strengths
-        self.state_bytes = 24 if strengths is None else 32
-        self.max_iter = max_iter
-        self.values_given = {"alpha": alpha}
+        self.alpha, self.tol, self.max_iter, self.teleport, self.strengths = alpha, tol, max_iter, teleport, strengths
+        self.pulls = pulls
+        self.sides = ("in",) if pulls else ("out",)
+        self.state_bytes = 28 if strengths is None else 32
         self.error_bound = float("inf")
         self._last_step = 1.0
         self.mass = 0.0  # the sum of x before it was normalised
-        self.sends: Array | None = None  # by weight: who sends anything
         self.converged = False
 
-    def residual(self, facts: Facts) -> Array:
-        """(1 - d) times n times the teleport vector, so that values stay near 1."""
-        alpha = self.values_given["alpha"]
-        if self.teleport is None:
-            return np.full(facts.vertices, 1 - alpha)
-        shares = teleport_vector(self.teleport, facts)
-        return shares * ((1 - alpha) * facts.vertices)
-
-    def begin(self, facts: Facts) -> State:
-        state = super().begin(facts)
-        if self.strengths is not None:
-            self.sends = self.strengths > 0
-            self.strengths[~self.sends] = 1  # nothing is sent along weights of zero
-            state.arrays = (*state.arrays, self.strengths)
-        return state
+    def reads_weights(self) -> bool:
+        return self.strengths is not None
 
     def functions(self, facts: Facts) -> str:
-        text = super().functions(facts)
-        if self.strengths is None:
-            return text
-        # Weighted: a vertex's delta is divided by its strength before it is multiplied by the edge's weight.
-        return text.replace("return state[2][u], degree", "return state[2][u] / state[3][u], degree")
+        return (PULL if self.pulls else PUSH).format(times_weight=" * w" if self.strengths is not None else "")
+
+    def begin(self, facts: Facts) -> State:
+        """Residuals are n times the equation's, so that values stay near 1."""
+        residual = np.full(facts.vertices, 1 - self.alpha)
+        if self.teleport is not None:
+            residual = teleport_vector(self.teleport, facts) * ((1 - self.alpha) * facts.vertices)
+        divisors = facts.degrees() if self.strengths is None else self.strengths
+        return State((np.zeros(facts.vertices), residual, np.zeros(facts.vertices)), None, (), {"divisors": divisors})
+
+    def before(self, state: State, frontier: Any, facts: Facts) -> None:
+        divisors = state.extra["divisors"]
+        shared(facts.team, facts.vertices, lambda a, b: vertices.send_shares(a, b, self.alpha, divisors, *state.arrays))
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
-        values, residual, deltas = state.arrays[:3]
-        alpha, team = self.values_given["alpha"], facts.team
-        left = shared_sum(team, residual.size, lambda a, b: vertices.sum_abs(residual, a, b))
-        total = shared_sum(team, values.size, lambda a, b: vertices.sum_abs(values, a, b)) + left
-        drift = shared_sum(
-            team, residual.size, lambda a, b: vertices.drift(residual, deltas, frontier.marks, frontier.everyone, alpha, a, b)
-        )
+        values, residual, shares = state.arrays
+        alpha, team, n = self.alpha, facts.team, facts.vertices
+        left = shared(team, n, lambda a, b: vertices.sum_abs(residual, a, b))
+        total = shared(team, n, lambda a, b: vertices.sum_abs(values, a, b)) + left
+        drift = shared(team, n, lambda a, b: vertices.drift(residual, shares, state.extra["divisors"], a, b))
         plain, settled = alpha / (1 - alpha) * left, alpha / (1 - alpha) ** 2 * drift
         self._last_step = 1.0 if plain <= settled else 1 / (1 - alpha)
         self.error_bound = 2 * min(plain, settled) / total if total > 0 else 0.0
@@ -107,7 +116,7 @@ class PageRank(Accumulative):
         values, residual = state.arrays[:2]
         residual *= self._last_step
         values += residual
-        self.mass = shared_sum(facts.team, values.size, lambda a, b: vertices.sum_abs(values, a, b))
+        self.mass = shared(facts.team, values.size, lambda a, b: vertices.sum_abs(values, a, b))
         if self.mass > 0:
             values /= self.mass  # in place: another array might not fit the budget
         return {"pagerank": values}
@@ -121,13 +130,13 @@ class PageRank(Accumulative):
         }
 
 
-def shared_sum(team: Any, size: int, part_sum: Callable[[int, int], float]) -> float:
-    """The sum of part_sum(first, last) over even parts of 0:size, one per member of the team."""
+def shared(team: Any, size: int, work: Callable[[int, int], float | None]) -> float:
+    """work(first, last) on even parts of 0:size, one per member of the team; the sum of what they return."""
     step = -(-size // team.size)
     parts = np.zeros(team.size)
 
     def part(index: int) -> None:
-        parts[index] = part_sum(min(index * step, size), min((index + 1) * step, size))
+        parts[index] = work(min(index * step, size), min((index + 1) * step, size)) or 0.0
 
     team.each(part, team.size)
     return float(parts.sum())
@@ -181,42 +190,38 @@ class FixedPageRank(Program):
     name = "pagerank"
     everyone = True
     order_free = False
-    state_bytes = 24
+    state_bytes = 28
 
-    def __init__(self, alpha: float, iterations: int) -> None:
+    def __init__(self, alpha: float, iterations: int, pulls: bool = True) -> None:
         if not 0 <= alpha <= 1:
             raise OptionError(f"alpha: expected a number from 0 to 1, got {alpha}")
         if iterations < 0:
             raise OptionError(f"iterations: expected at least 0, got {iterations}")
-        self._alpha, self.max_iter = alpha, iterations
+        self._alpha, self.max_iter, self.pulls = alpha, iterations, pulls
+        self.sides = ("in",) if pulls else ("out",)
 
     def reads_weights(self) -> bool:
         return False
 
     def functions(self, facts: Facts) -> str:
-        return """
-@compiled
-def source(u, degree, state, params):
-    return state[0][u] / degree
-
-
-@compiled
-def edge(x, u, v, w, state, params):
-    atomic_add(state[1], v, x)
-    return False
-"""
+        return (PULL if self.pulls else PUSH).format(times_weight="")
 
     def begin(self, facts: Facts) -> State:
         n = facts.vertices
-        return State((np.full(n, 1 / n if n else 0.0), np.zeros(n)), None, (), {"dangling": np.diff(facts.offsets) == 0})
+        degrees = facts.degrees()
+        return State((np.full(n, 1 / n if n else 0.0), np.zeros(n), np.zeros(n)), None, (), {"degrees": degrees})
+
+    def before(self, state: State, frontier: Any, facts: Facts) -> None:
+        ranks, sums, shares = state.arrays
+        sums[:] = 0
+        np.divide(ranks, state.extra["degrees"], out=shares, where=state.extra["degrees"] > 0)
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
-        ranks, sums = state.arrays
-        lost = float(ranks[state.extra["dangling"]].sum())
+        ranks, sums, _ = state.arrays
+        lost = float(ranks[state.extra["degrees"] == 0].sum())
         n = facts.vertices
         np.multiply(sums, self._alpha, out=ranks)
         ranks += (1 - self._alpha) / n + self._alpha * lost / n
-        sums[:] = 0
         return True
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
@@ -224,4 +229,4 @@ def edge(x, u, v, w, state, params):
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         ranks = columns["pagerank"]
-        return {"highest": float(ranks.max()) if ranks.size else 0.0, "converged": None}
+        return {"highest": float(ranks.max()) if ranks.size else 0.0}

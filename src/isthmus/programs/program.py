@@ -49,6 +49,7 @@ class Facts:
     naturals: Callable[[], Array | None]  # each vertex's place in natural order; None: that is its number
     directed: bool
     team: Any
+    degrees: Callable[[], Array]  # out-degrees, as uint32 where they fit
 
 
 @dataclass
@@ -68,6 +69,7 @@ class Program(ABC):
     sides: tuple[str, ...] = ("out",)
     order_free: bool = True
     everyone: bool = False  # every vertex is active in every iteration
+    pulls: bool = False  # follows the edges backwards, summing up what arrives; needs `everyone`
     max_iter: int | None = None
     state_bytes: int = 8  # near memory per vertex
 

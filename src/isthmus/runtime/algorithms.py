@@ -85,7 +85,7 @@ def pagerank(
     if iterations is not None:
         if personalization is not None or dangling is not None or weight:
             raise OptionError("a fixed number of iterations is LDBC's PageRank: no personalization, dangling or weight")
-        return execute(FixedPageRank(alpha, iterations), graph, **how)
+        return execute(FixedPageRank(alpha, iterations, graph.has_in_edges), graph, **how)
     if weight and not graph.weighted:
         raise OptionError(f"weight: {graph} has no weights")
     if dangling is not None and dangling != personalization:
@@ -95,7 +95,7 @@ def pagerank(
 
 def solve(graph: Graph, alpha: float, teleport: Any, max_iter: int, tol: float, weight: bool, how: dict[str, Any]) -> tuple[Result, PageRank]:
     strengths = execute(Strengths(), graph, **how) if weight else None
-    program = PageRank(alpha, tol, max_iter, teleport, weight, None if strengths is None else strengths._columns["strength"])
+    program = PageRank(alpha, tol, max_iter, teleport, None if strengths is None else strengths._columns["strength"], graph.has_in_edges)
     result = execute(program, graph, **how)
     if not program.converged:
         result.trace.notes.append(f"stopped after {max_iter} iterations; the error is bounded by {program.error_bound:.3g}, not by tol = {tol:g}")
@@ -108,7 +108,7 @@ def two_solves(
     """x = S(p) + alpha m / (1 - alpha) S(q), m the mass on dangling vertices; see programs.pagerank."""
     first, p = solve(graph, alpha, teleport, max_iter, tol / 4, weight, how)
     second, q = solve(graph, alpha, dangling, max_iter, tol / 4, weight, how)
-    ends = np.diff(graph.store.read("out.offsets")) == 0 if p.sends is None else ~p.sends
+    ends = (np.diff(graph.store.read("out.offsets")) if p.strengths is None else p.strengths) == 0
     x, y = first._columns["pagerank"], second._columns["pagerank"]
     x *= p.mass
     y *= q.mass

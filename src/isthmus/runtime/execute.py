@@ -75,6 +75,7 @@ def execute(
         facts = Facts(
             graph.vertices, sides[0].offsets, sides[0].weight_dtype, graph.ids.number,
             lambda: graph.store.read("order.to_natural") if graph.order == "hub" else None, graph.directed, team,
+            lambda: out_degrees(graph),
         )  # fmt: skip
         frontier = Frontier(graph.vertices, team.size)
         state = program.begin(facts)
@@ -127,6 +128,15 @@ def make_side(graph: Graph, program: Program, name: str, index: int, near: Near)
     )  # fmt: skip
 
 
+def out_degrees(graph: Graph) -> Any:
+    """Out-degrees, read piece by piece: the offsets of the other side may be all that fits beside them."""
+    degrees = np.empty(graph.vertices, np.uint32)
+    for first in range(0, graph.vertices, 1 << 20):
+        last = min(first + (1 << 20), graph.vertices)
+        degrees[first:last] = np.diff(graph.store.read("out.offsets", first, last + 1))
+    return degrees
+
+
 def section_names(sides: list[Side]) -> list[str]:
     return [f"{side.name}.{what}" for side in sides for what in (("targets", "weights") if side.weight_width else ("targets",))]
 
@@ -171,7 +181,7 @@ def load(graph: Graph, side: Side, link: Link) -> tuple[Any, Any]:
 def compile_program(program: Program, facts: Facts, state: Any, side: Side, say: Callable[[str], None] | None) -> Any:
     """The program's loops, compiled or found on disk; says so when it has to compile."""
     weighted = side.weight_width > 0
-    module = skeleton.build(program.name, program.functions(facts), weighted, kernels_folder())
+    module = skeleton.build(program.name, program.functions(facts), weighted, program.pulls, kernels_folder())
     if say is not None and not skeleton.is_compiled(module.push_rows):
         say(f"compiling {program.name} (once; kept in {kernels_folder()})")
     nothing = np.empty(0, np.int64)
