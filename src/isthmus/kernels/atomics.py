@@ -25,7 +25,7 @@ def read_modify_write(unsigned: str, signed: str | None = None, real: str | None
 
     def operation(dtype: Any) -> str | None:
         if isinstance(dtype, types.Integer):
-            return signed if dtype.signed else unsigned
+            return signed if dtype.signed else unsigned  # type: ignore[attr-defined]
         return real if isinstance(dtype, types.Float) else None
 
     @intrinsic
