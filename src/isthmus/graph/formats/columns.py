@@ -77,7 +77,7 @@ def batches(parts: list[Path], wanted: list[str]) -> Iterator[Any]:
         try:
             if part.suffix.lower() in PARQUET:
                 # No pre-buffering: it would hold whole row groups beside the budget.
-                with pq.ParquetFile(part, pre_buffer=False, buffer_size=1 << 20) as file:
+                with pq.ParquetFile(part, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True) as file:
                     rows = 0
                     for batch in file.iter_batches(BLOCK_EDGES // 4, columns=wanted, use_threads=False):
                         rows += batch.num_rows

@@ -42,8 +42,8 @@ class TableSource(EdgeSource):
                 f"{self.name}: source, target and weight must be different columns, got {', '.join(self.columns)}; "
                 f"name them with --source, --target and --weight out of {', '.join(names)}"
             )
-        kinds = [is_string(schema.field(c).type) for c in (self._source, self._target)]
-        self.ids = "string" if options.ids == "string" or (options.ids == "auto" and any(kinds)) else "int"
+        text = any(is_string(field.type) for field in schema if field.name in (self._source, self._target))
+        self.ids = "string" if options.ids == "string" or (options.ids == "auto" and text) else "int"
         if options.vertices is not None:
             self.ids = "int"
         self.check_schema(schema, self.name)
@@ -123,7 +123,10 @@ class TableSource(EdgeSource):
         """A column without nulls, decoded if it was a dictionary."""
         data = batch.column(column)
         if pa.types.is_dictionary(data.type):
-            data = data.dictionary_decode()
+            values = data.dictionary
+            if pa.types.is_string_view(values.type):  # as Polars has it; Arrow cannot take from it
+                values = values.cast(pa.large_string())
+            data = values.take(data.indices)
         if data.null_count:
             at = pc.index(data.is_null(), True).as_py()
             raise GraphFormatError(f"{self.name}: row {row + at}: expected a value in column {column!r}, got null")
@@ -248,7 +251,7 @@ def as_arrow(column: Array, name: str) -> Any:
     if name != "weight" and column.dtype.kind not in "iuUSO":
         raise GraphFormatError(f"arrays: {name} holds {column.dtype}, expected integers or strings as ids")
     try:
-        return pa.array(np.ascontiguousarray(column))
+        return pa.array(np.ascontiguousarray(column, column.dtype.newbyteorder("=")))
     except (pa.ArrowException, OverflowError, UnicodeError) as error:
         raise GraphFormatError(f"arrays: {name} holds {column.dtype} that cannot be read: {error}") from error
 
