@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from isthmus.engines.engine import Delivery, Engine, GetBuffer, Side, Task, zones
+from isthmus.engines.engine import Buffer, Delivery, Engine, GetBuffer, Side, Task, zones
 from isthmus.frontier import Frontier
 from isthmus.kernels import rows
 from isthmus.link.link import Array, Link
 
 
-ROWS_PER_BLOCK = 64  # rows planned at once per block of the buffer: bounds the plan's own memory
+ROWS = 1 << 16  # planned at once: bounds the plan's own memory to a few megabytes
 
 
 class ZeroCopy(Engine):
@@ -33,40 +33,65 @@ class ZeroCopy(Engine):
         return [Task(self, side, chosen)] if chosen.size else []
 
     def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
+        for vertices, edge_begins, edge_ends in windows(task, frontier):
+            row = skip = 0
+            while row < vertices.size:
+                buffer = get_buffer()
+                start = time.perf_counter()
+                row, skip, delivery = self._fill(task, vertices, edge_begins, edge_ends, row, skip, link, buffer, channel)
+                delivery.seconds = time.perf_counter() - start
+                yield delivery
+
+    def _fill(
+        self, task: Task, vertices: Array, edge_begins: Array, edge_ends: Array, row: int, skip: int,
+        link: Link, buffer: Buffer, channel: int,
+    ) -> tuple[int, int, Delivery]:  # fmt: skip
+        """Bring as many rows near as the buffer holds."""
         side, block = task.side, link.profile.block
-        vertices, edge_begins, edge_ends = active_rows(task, frontier)
-        row = skip = 0
-        while row < vertices.size:
-            buffer = get_buffer()
-            start = time.perf_counter()
-            most = min(vertices.size - row, buffer.bytes.size // block * ROWS_PER_BLOCK + 1)
-            kept = np.empty(most, vertices.dtype)
-            begins, weight_begins, lengths, at, sizes, weight_at, weight_sizes = (np.empty(most, np.int64) for _ in range(7))
-            row, skip, used, count, weight_count = rows.plan_rows(
-                vertices, edge_begins, edge_ends, row, skip, side.width, side.weight_width, block, self.gap,
-                buffer.room, buffer.weight_room, kept, begins, weight_begins, lengths, at, sizes, weight_at, weight_sizes,
-            )  # fmt: skip
-            extents = zones(side, at[:count], sizes[:count], weight_at[:weight_count], weight_sizes[:weight_count], buffer)
-            requests = link.move(extents, buffer.bytes, channel) if count else 0
-            yield Delivery(
-                task, buffer.targets(side.target_dtype), buffer.weights(side.weight_dtype) if side.weight_width else None,
-                vertices=kept[:used], begins=begins[:used], weight_begins=weight_begins[:used], lengths=lengths[:used],
-                buffer=buffer, bytes=extents.bytes, requests=requests, seconds=time.perf_counter() - start,
-            )  # fmt: skip
+        most = vertices.size - row
+        kept = np.empty(most, vertices.dtype)
+        begins, weight_begins, lengths, at, sizes, weight_at, weight_sizes = (np.empty(most, np.int64) for _ in range(7))
+        row, skip, used, count, weight_count = rows.plan_rows(
+            vertices, edge_begins, edge_ends, row, skip, side.width, side.weight_width, block, self.gap,
+            buffer.room, buffer.weight_room, kept, begins, weight_begins, lengths, at, sizes, weight_at, weight_sizes,
+        )  # fmt: skip
+        extents = zones(side, at[:count], sizes[:count], weight_at[:weight_count], weight_sizes[:weight_count], buffer)
+        requests = link.move(extents, buffer.bytes, channel) if count else 0
+        return row, skip, Delivery(
+            task, buffer.targets(side.target_dtype), buffer.weights(side.weight_dtype) if side.weight_width else None,
+            vertices=kept[:used], begins=begins[:used], weight_begins=weight_begins[:used], lengths=lengths[:used],
+            buffer=buffer, bytes=extents.bytes, requests=requests,
+        )  # fmt: skip
 
 
-def active_rows(task: Task, frontier: Frontier) -> tuple[Array, Array, Array]:
-    """The active vertices of a task's partitions, and their edges there."""
+def windows(task: Task, frontier: Frontier) -> Iterator[tuple[Array, Array, Array]]:
+    """The active vertices of a task's partitions and their edges there, a bounded number at a time."""
     parts, offsets = task.side.partitions, task.side.offsets
     if task.whole and frontier.list is not None:
-        return clipped(frontier.list, offsets, 0, int(offsets[-1]))
-    pieces = []
+        for at in range(0, frontier.list.size, ROWS):
+            yield clipped(frontier.list[at : at + ROWS], offsets, 0, int(offsets[-1]))
+        return
+    pieces: list[tuple[Array, Array, Array]] = []
+    held = 0
     for begin, end in runs(task.partitions):
-        vertices = frontier.rows(int(parts.first[begin]), int(parts.last[end - 1]))
-        pieces.append(clipped(vertices, offsets, int(parts.cuts[begin]), int(parts.cuts[end])))
+        first, last = int(parts.first[begin]), int(parts.last[end - 1])
+        for vertex in range(first, last, ROWS):
+            vertices = frontier.rows(vertex, min(vertex + ROWS, last))
+            if vertices.size:
+                pieces.append(clipped(vertices, offsets, int(parts.cuts[begin]), int(parts.cuts[end])))
+                held += vertices.size
+            if held >= ROWS:
+                yield joined(pieces)
+                pieces, held = [], 0
+    if pieces:
+        yield joined(pieces)
+
+
+def joined(pieces: list[tuple[Array, Array, Array]]) -> tuple[Array, Array, Array]:
     if len(pieces) == 1:
         return pieces[0]
-    return tuple(np.concatenate(column) for column in zip(*pieces, strict=True))  # type: ignore[return-value]
+    vertices, begins, ends = (np.concatenate(column) for column in zip(*pieces, strict=True))
+    return vertices, begins, ends
 
 
 def clipped(vertices: Array, offsets: Array, low: int, high: int) -> tuple[Array, Array, Array]:
