@@ -1,4 +1,4 @@
-"""Run every command that README.md shows, in order, in an empty folder. Not a pytest file: .ci/run calls it.
+"""Run every command that README.md and the user guide show, in an empty folder. Not a pytest file: .ci/run calls it.
 
 Lines that begin with `$ ` in console blocks are commands; python blocks are run as scripts in the same folder.
 `make` lines are left to .ci/run, which runs the same targets, and `pip install` needs a published package.
@@ -16,6 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = ("make ", "pip install", "git clone", "cd ")
+PAGES = ("README.md", "docs/programs.md")
 
 
 def blocks(text: str) -> list[tuple[str, str]]:
@@ -24,7 +25,7 @@ def blocks(text: str) -> list[tuple[str, str]]:
 
 def commands(kind: str, body: str) -> list[list[str]]:
     if kind == "python":
-        return [[sys.executable, "-c", body]]
+        return [[sys.executable, "example.py"]]  # a file: programs are compiled from their source
     lines = [line[2:] for line in body.replace("\\\n", " ").splitlines() if line.startswith("$ ")]
     return [["bash", "-c", line] for line in lines if not line.startswith(ELSEWHERE)]
 
@@ -33,17 +34,19 @@ def main() -> int:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     ran = failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        for kind, body in blocks((ROOT / "README.md").read_text()):
+        for kind, body in [pair for page in PAGES for pair in blocks((ROOT / page).read_text())]:
+            if kind == "python":
+                (Path(folder) / "example.py").write_text(body)
             for command in commands(kind, body):
                 start = time.perf_counter()
                 done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False)
                 ran += 1
                 failed += done.returncode != 0
-                shown = command[-1].strip().splitlines()[0]
+                shown = command[-1] if kind == "console" else f"python: {body.strip().splitlines()[0]} ..."
                 print(f"{'ok    ' if done.returncode == 0 else 'FAILED'} {time.perf_counter() - start:6.1f} s  {shown}", flush=True)
                 if done.returncode:
                     print(done.stdout, done.stderr)
-    print(f"README: {ran - failed} passed, {failed} failed")
+    print(f"documented commands: {ran - failed} passed, {failed} failed")
     return int(failed > 0 or ran == 0)
 
 
