@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -31,11 +33,9 @@ def profile_of(store: Store) -> Profile:
     """The remembered profile of the disk a store lies on; measured now if there is none and the store is large enough."""
     device = os.stat(store.path).st_dev
     path = cache_folder() / "links.json"
-    try:
-        known = json.loads(path.read_text())
-        return Profile(**known[str(device)])
-    except (OSError, ValueError, KeyError, TypeError):
-        known = {}
+    known = recall(path)
+    with contextlib.suppress(KeyError, TypeError, ValueError):
+        return checked(Profile(**known[str(device)]))
     if max(section.bytes for section in store.manifest.sections.values()) < LEAST:
         return GUESS
     profile = measure(store)
@@ -43,15 +43,32 @@ def profile_of(store: Store) -> Profile:
     return profile
 
 
-def remember(path: Path, known: dict[str, object]) -> None:
-    """Write the file in one step; without a writable folder, measure again next time."""
+def recall(path: Path) -> dict[str, Any]:
+    """What was written last time; nothing where the file is missing or damaged."""
     try:
+        known = json.loads(path.read_text())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def checked(profile: Profile) -> Profile:
+    """A profile that policies can divide by, or ValueError."""
+    if not (0 < profile.bandwidth < float("inf") and 0 < profile.request_rate < float("inf") and profile.block == BLOCK):
+        raise ValueError(f"not a disk: {profile}")
+    return profile
+
+
+def remember(path: Path, known: dict[str, Any]) -> None:
+    """Write the file in one step; without a writable folder, measure again next time."""
+    fresh = path.with_suffix(f".{os.getpid()}")
+    with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_suffix(f".{os.getpid()}")
-        fresh.write_text(json.dumps(known, indent=1))
-        fresh.replace(path)
-    except OSError:
-        pass
+        try:
+            fresh.write_text(json.dumps(known, indent=1))
+            fresh.replace(path)
+        finally:
+            fresh.unlink(missing_ok=True)
 
 
 def measure(store: Store) -> Profile:

@@ -50,6 +50,10 @@ class Extents:
     places: Array  # bytes from the buffer's start
 
     @property
+    def columns(self) -> tuple[Array, Array, Array, Array]:
+        return self.sections, self.offsets, self.lengths, self.places
+
+    @property
     def bytes(self) -> int:
         return int(self.lengths.sum())
 

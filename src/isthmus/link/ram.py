@@ -19,8 +19,7 @@ class RamLink(Link):
 
     def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
         near = buffer.view(np.uint8)
-        columns = (extents.sections, extents.offsets, extents.lengths, extents.places)
-        for section, offset, length, place in zip(*(column.tolist() for column in columns), strict=True):
+        for section, offset, length, place in zip(*(column.tolist() for column in extents.columns), strict=True):
             part = self._arrays[section][offset : offset + length]  # shorter at the very end
             near[place : place + part.size] = part
         return int(extents.lengths.size)

@@ -2,8 +2,11 @@
 
 Where the file system refuses O_DIRECT, reads go through the page cache and what they leave there is dropped
 again, so that the memory budget stays honest; the link's notes say so. Where native asynchronous I/O is
-missing, threads read instead. A read that fails or is short is repeated plainly, which either succeeds or gives
-the error its file and offset.
+missing, threads read instead. A read that fails or is short is repeated plainly, through the page cache, which
+either succeeds or gives the error its file and offset.
+
+The files are those that the store has open, not what its path names by now: a writer may have put another graph
+there.
 """
 
 from __future__ import annotations
@@ -11,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import os
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,26 @@ PIECE = 4 << 20  # largest single read: as fast as dd bs=4M, and small enough to
 CHANNELS = 2  # one for the reader thread, one for reads the main thread does itself
 
 
+def open_file(store: Store, name: str) -> int:
+    """The descriptor that the store itself reads a section with."""
+    if name not in store._files:
+        raise StoreError(f"{store.path}: {name} cannot be read; the store is closed")
+    return store._files[name]
+
+
+def open_again(store: Store, name: str, flags: int) -> int:
+    """A second descriptor for a section that the store has open."""
+    held = open_file(store, name)
+    try:
+        return os.open(f"/proc/self/fd/{held}", flags)
+    except FileNotFoundError:  # no /proc
+        file = os.open(store.path / name, flags)
+    if os.path.samestat(os.fstat(file), os.fstat(held)):
+        return file
+    os.close(file)
+    raise StoreError(f"{store.path / name}: was replaced by another store; open it again")
+
+
 class SsdLink(Link):
     """Reads the given sections of a store."""
 
@@ -41,25 +63,30 @@ class SsdLink(Link):
         self._direct = bool(DIRECT)
         try:
             for name in sections:
-                self._files.append(self._open(store.path / name))
+                self._files.append(self._open(store, name))
+        except BaseException:
+            self.close()
+            raise
+        try:
             for _ in range(CHANNELS):
                 self._rings.append(Ring(DEPTH))
         except OSError as error:
-            self._rings = []
+            while self._rings:
+                self._rings.pop().close()
             self._threads = ThreadPoolExecutor(32, thread_name_prefix="isthmus-read")
             self.notes.append(f"no asynchronous I/O ({error.strerror or error}): 32 threads read instead")
         self._descriptors = np.array(self._files, np.int64)
 
-    def _open(self, path: Path) -> int:
+    def _open(self, store: Store, name: str) -> int:
         if self._direct:
             with contextlib.suppress(OSError):
-                return os.open(path, os.O_RDONLY | DIRECT)
+                return open_again(store, name, os.O_RDONLY | DIRECT)
             self._direct = False
-            self.notes.append(f"{path.parent}: direct reads refused; reading through the page cache and dropping it behind")
+            self.notes.append(f"{store.path}: direct reads refused; reading through the page cache and dropping it behind")
         try:
-            return os.open(path, os.O_RDONLY)
+            return open_again(store, name, os.O_RDONLY)
         except OSError as error:
-            raise StoreError(f"{path}: {error.strerror}") from error
+            raise StoreError(f"{store.path / name}: {error.strerror}") from error
 
     def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
         if self._rings:
@@ -71,46 +98,51 @@ class SsdLink(Link):
         else:
             requests = self._move_by_threads(extents, buffer)
         if not self._direct:
-            self._drop(extents)
+            self._drop(self._files, extents)
         if self._verify:
             self._check(extents, buffer)
         return requests
 
-    def _parts(self, extents: Extents, buffer: Array) -> list[tuple[int, memoryview, int, str]]:
-        view = memoryview(buffer.view(np.uint8))
-        columns = (extents.sections, extents.offsets, extents.lengths, extents.places)
+    def _parts(self, files: list[int], extents: Extents, buffer: Array) -> list[tuple[int, memoryview, int, str]]:
+        view = buffer.view(np.uint8).data
         return [
-            (self._files[section], view[place : place + length], offset, str(self._store.path / self._names[section]))
-            for section, offset, length, place in zip(*(column.tolist() for column in columns), strict=True)
+            (files[section], view[place : place + length], offset, str(self._store.path / self._names[section]))
+            for section, offset, length, place in zip(*(column.tolist() for column in extents.columns), strict=True)
         ]
 
     def _move_plainly(self, extents: Extents, buffer: Array) -> None:
-        for part in self._parts(extents, buffer):
-            read_into(part[0], part[1], part[2], part[3])
+        """Through the page cache: a direct read behind the end of a truncated file would only say "invalid"."""
+        files = [open_file(self._store, name) for name in self._names]
+        for part in self._parts(files, extents, buffer):
+            read_into(*part)
+        self._drop(files, extents)
 
     def _move_by_threads(self, extents: Extents, buffer: Array) -> int:
         assert self._threads is not None
         pieces = [
             (file, view[at : at + PIECE], offset + at, name)
-            for file, view, offset, name in self._parts(extents, buffer)
+            for file, view, offset, name in self._parts(self._files, extents, buffer)
             for at in range(0, len(view), PIECE)
         ]
-        for _ in self._threads.map(lambda part: read_into(*part), pieces):
-            pass
+        try:
+            for _ in self._threads.map(lambda part: read_into(*part), pieces):
+                pass
+        except StoreError:
+            self._move_plainly(extents, buffer)
         return len(pieces)
 
-    def _drop(self, extents: Extents) -> None:
+    def _drop(self, files: list[int], extents: Extents) -> None:
         """Leave nothing of what was read in the page cache."""
         for section in np.unique(extents.sections):
             mine = extents.sections == section
             begin = int(extents.offsets[mine].min())
             end = int((extents.offsets[mine] + extents.lengths[mine]).max())
-            os.posix_fadvise(self._files[section], begin, end - begin, os.POSIX_FADV_DONTNEED)
+            os.posix_fadvise(files[section], begin, end - begin, os.POSIX_FADV_DONTNEED)
 
     def _check(self, extents: Extents, buffer: Array) -> None:
         """Compare every block read with its checksum."""
         hash_block: Any = xxhash.xxh3_64_intdigest
-        view = memoryview(buffer.view(np.uint8))
+        view = buffer.view(np.uint8).data
         for i in range(extents.lengths.size):
             name = self._names[extents.sections[i]]
             first, count = int(extents.offsets[i]) // BLOCK, int(extents.lengths[i]) // BLOCK
@@ -127,7 +159,7 @@ class SsdLink(Link):
             ring.close()
         self._rings = []
         if self._threads is not None:
-            self._threads.shutdown()
+            self._threads.shutdown(cancel_futures=True)
         for file in self._files:
             os.close(file)
         self._files = []

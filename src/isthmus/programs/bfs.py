@@ -6,6 +6,7 @@ with and without one, whatever the order of propagation.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,11 @@ class BFS(Monotone):
     def __init__(self, source: Any, depth_limit: int | None = None) -> None:
         program = level
         super().__init__(program.message, program.initial, program.combine, program.start_value, program.column, program.sides)
-        if depth_limit is not None and depth_limit < 0:
-            raise OptionError(f"depth_limit: expected at least 0, got {depth_limit}")
+        if depth_limit is not None and (not hasattr(depth_limit, "__index__") or depth_limit < 0):
+            raise OptionError(f"depth_limit: expected a whole number of at least 0, got {depth_limit}")
         self.name = "bfs"
         self.sources = [source]
-        self.values_given = {"limit": INT_MAX if depth_limit is None else depth_limit}
+        self.values_given = {"limit": INT_MAX if depth_limit is None else min(operator.index(depth_limit), INT_MAX)}
 
     def dtype(self, facts: Facts) -> Any:
         return np.int64

@@ -30,7 +30,6 @@ from isthmus.errors import OptionError
 from isthmus.kernels import vertices
 from isthmus.programs.program import Array, Facts, Program, State
 
-
 PUSH = """
 @compiled
 def source(u, degree, state, params):
@@ -58,6 +57,7 @@ class PageRank(Program):
     """`tol` bounds the L1 error of the result. `teleport` maps vertices (user ids) to shares; None: even.
 
     `strengths`: the sum of each vertex's edge weights, to follow edges in proportion to their weights.
+    `beside`: bytes per vertex that the caller holds meanwhile.
     """
 
     name = "pagerank"
@@ -65,7 +65,7 @@ class PageRank(Program):
 
     def __init__(
         self, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 1000, teleport: dict[Any, float] | None = None,
-        strengths: Array | None = None, pulls: bool = True,
+        strengths: Array | None = None, pulls: bool = True, beside: int = 0,
     ) -> None:  # fmt: skip
         if not 0 < alpha < 1:
             raise OptionError(f"alpha: expected a number between 0 and 1, got {alpha}")
@@ -76,7 +76,7 @@ class PageRank(Program):
         self.alpha, self.tol, self.max_iter, self.teleport, self.strengths = alpha, tol, max_iter, teleport, strengths
         self.pulls = pulls
         self.sides = ("in",) if pulls else ("out",)
-        self.state_bytes = 28 if strengths is None else 32
+        self.state_bytes = (28 if strengths is None else 32) + beside
         self.error_bound = float("inf")
         self._last_step = 1.0
         self.mass = 0.0  # the sum of x before it was normalised
@@ -94,6 +94,8 @@ class PageRank(Program):
         if self.teleport is not None:
             residual = teleport_vector(self.teleport, facts) * ((1 - self.alpha) * facts.vertices)
         divisors = facts.degrees() if self.strengths is None else self.strengths
+        if not facts.vertices:  # nothing to be wrong about
+            self.error_bound, self.converged = 0.0, True
         return State((np.zeros(facts.vertices), residual, np.zeros(facts.vertices)), None, (), {"divisors": divisors})
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
@@ -151,7 +153,8 @@ def teleport_vector(shares: dict[Any, float], facts: Facts) -> Array:
         vector[facts.number(vertex)] += share
     if vector.sum() <= 0:
         raise OptionError("expected at least one vertex with a share above 0")
-    return vector / vector.sum()
+    vector /= vector.sum()
+    return vector
 
 
 class Strengths(Program):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.program import INT_MAX, Array, Facts, Program, State
 
 NONE = -1
 
@@ -38,7 +38,8 @@ def source(u, degree, state, params):
 @compiled
 def edge(x, u, v, w, state, params):
     distances, parents = state
-    if x + w != distances[v] or parents[v] != -1:
+    total = x + w
+    if total != distances[v] or total == params[0] or parents[v] != -1:
         return False
     return atomic_cas(parents, v, np.int64(-1), u) == -1
 """
@@ -47,7 +48,8 @@ def edge(x, u, v, w, state, params):
         root = facts.number(self._source)
         parents = np.full(facts.vertices, NONE, np.int64)
         parents[root] = root  # nobody may become the source's predecessor
-        return State((self._distances, parents), np.array([root]), (), {"root": root})
+        unreached = np.inf if self._distances.dtype.kind == "f" else INT_MAX  # a sum that saturated reaches nobody
+        return State((self._distances, parents), np.array([root]), (unreached,), {"root": root})
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         parents = state.arrays[1]

@@ -18,9 +18,6 @@ its edge function by hand.
 
 from __future__ import annotations
 
-import ast
-import inspect
-import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,12 +27,12 @@ import numpy as np
 
 from isthmus.errors import OptionError, ProgramError
 from isthmus.kernels import vertices
+from isthmus.programs.message import INT_MAX, INT_MIN, Message
 
+__all__ = ["INT_MAX", "INT_MIN", "Accumulative", "Array", "Facts", "Message", "Monotone", "Program", "State", "accumulative", "monotone"]
 Array = np.ndarray[Any, Any]
-INT_MAX = np.iinfo(np.int64).max
-INT_MIN = np.iinfo(np.int64).min
-GIVEN = ("weight", "degree", "vertex")  # arguments that every message may ask for
 COMBINE = {"min": ("<", "atomic_min"), "max": (">", "atomic_max")}
+SIDES = ("out", "in")
 
 
 @dataclass
@@ -83,7 +80,7 @@ class Program(ABC):
     @abstractmethod
     def begin(self, facts: Facts) -> State: ...
 
-    def before(self, state: State, frontier: Any, facts: Facts) -> None:
+    def before(self, state: State, frontier: Any, facts: Facts) -> None:  # noqa: B027  # most programs need none
         """Called before the edges of an iteration move."""
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
@@ -103,104 +100,25 @@ class Program(ABC):
         return f"{self.name} does not compile: {reason}"
 
 
-@dataclass(frozen=True)
-class Message:
-    """A user's message function, read but not yet compiled."""
-
-    name: str
-    text: str  # its source, without decorators
-    where: str  # file:line
-    arguments: tuple[str, ...]
-    defaults: dict[str, float]
-    function: Callable[..., Any]  # as plain Python
-
-    @classmethod
-    def of(cls, function: Callable[..., Any]) -> Message:
-        """Read `function`'s source; complain, with its line, about what cannot be compiled."""
-        name = function.__name__
-        try:
-            lines, first = inspect.getsourcelines(function)
-            path = inspect.getsourcefile(function) or "?"
-        except (OSError, TypeError):
-            raise ProgramError(f"{name}: the message must be a `def` in a file or notebook cell, so that its source can be kept") from None
-        tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
-        if not isinstance(tree, ast.FunctionDef):
-            raise ProgramError(f"{path}:{first}: expected a `def`, got {lines[0].strip()!r}")
-        where = f"{path}:{first + tree.lineno - 1}"
-        if function.__code__.co_freevars:
-            raise ProgramError(f"{where}: {name} uses {', '.join(function.__code__.co_freevars)} from around it; make it a parameter with a default")
-        known = {"math", "np", "inf", "min", "max", "abs", "float", "int", "bool", "round", "INT_MAX", "INT_MIN", "range", "len"}
-        names = [node for statement in tree.body for node in ast.walk(statement) if isinstance(node, ast.Name)]
-        loads = {node.id for node in names if isinstance(node.ctx, ast.Load)}
-        stores = {node.id for node in names if isinstance(node.ctx, ast.Store)}
-        arguments = tuple(argument.arg for argument in tree.args.args)
-        for unknown in sorted(loads - stores - set(arguments) - known):
-            line = next(node.lineno for node in names if node.id == unknown)
-            raise ProgramError(f"{path}:{first + line - 1}: {name} uses the name {unknown!r}, which kernels do not have; make it a parameter with a default\n    {lines[line - 1].strip()}")
-        signature = inspect.signature(function)
-        defaults: dict[str, float] = {}
-        for argument in arguments[1:]:
-            default = signature.parameters[argument].default
-            if argument in GIVEN:
-                continue
-            if not isinstance(default, int | float) or isinstance(default, bool):
-                raise ProgramError(f"{where}: {name}: parameter {argument!r} needs a number as default (known without one: {', '.join(GIVEN)})\n    {lines[tree.lineno - 1].strip()}")
-            defaults[argument] = default
-        if not arguments:
-            raise ProgramError(f"{where}: {name} needs at least one argument, the value of the vertex")
-        tree.decorator_list = []
-        tree.returns = None
-        for argument_node in tree.args.args:
-            argument_node.annotation = None
-        tree.args.defaults = []
-        if ast.get_docstring(tree):
-            tree.body = tree.body[1:]
-        tree.name = "message"
-        return cls(name, f"@compiled\n{ast.unparse(tree)}\n", where, arguments, defaults, function)
-
-    def call(self, value: str, weight: str = "w", degree: str = "degree", vertex: str = "u") -> str:
-        """The text of a call, with parameters taken from `params` in order."""
-        given = {"weight": weight, "degree": degree, "vertex": vertex}
-        numbers = {name: f"params[{i}]" for i, name in enumerate(self.defaults)}
-        return f"message({', '.join([value, *(given.get(a) or numbers[a] for a in self.arguments[1:])])})"
-
-    def result_type(self, value: Any, weight: Any) -> Any:
-        """The type it returns for such arguments, found by calling it as plain Python."""
-        samples = {"weight": weight, "degree": np.int64(1), "vertex": np.int64(0)}
-        try:
-            result = type(self.function(value, *(samples.get(a, self.defaults.get(a)) for a in self.arguments[1:])))
-        except ArithmeticError:
-            return np.float64
-        except Exception as error:
-            raise ProgramError(f"{self.where}: the message of {self.name} fails: {type(error).__name__}: {error}\n{self.quoted()}") from error
-        if not np.issubdtype(result, np.number) or np.issubdtype(result, np.complexfloating):
-            raise ProgramError(f"{self.where}: the message of {self.name} returns {result.__name__}, expected a number\n{self.quoted()}")
-        return result
-
-    def explain(self, reason: str) -> str:
-        return f"{self.where}: the message of {self.name} does not compile: {reason}\n{self.quoted()}"
-
-    def quoted(self) -> str:
-        return textwrap.indent(self.text.split("\n", 1)[1].rstrip(), "    ")
-
-
-def check_parameters(name: str, message: Message, given: dict[str, Any]) -> dict[str, float]:
-    unknown = set(given) - set(message.defaults)
-    if unknown:
-        raise OptionError(f"{name}: unknown parameter {', '.join(sorted(unknown))}; it has {', '.join(message.defaults) or 'none'}")
-    return {**message.defaults, **given}
-
-
 class Monotone(Program):
     """value[v] = combine(value[v], message(value[u], weight)) until nothing improves.
 
-    With `start` given, one or several sources start with that value and everybody else with `initial`; without
-    it everyone is active at first, with `initial` or, for initial="vertex", with its own number.
+    With `start` given (0 where `initial` is infinite), one or several sources start with that value and everybody
+    else with `initial`; without it everyone is active at first, with `initial` or, for initial="vertex", with its
+    own place in natural order.
     """
 
     def __init__(self, message: Message, initial: Any, combine: str, start: Any, column: str, sides: tuple[str, ...]) -> None:
         if combine not in COMBINE:
-            raise ProgramError(f"{message.where}: combine: expected one of {', '.join(COMBINE)}, got {combine!r}")
+            raise rule(message, f"combine: expected one of {', '.join(COMBINE)}, got {combine!r}")
+        if initial != "vertex" and not is_number(initial):
+            raise rule(message, f"initial: expected a number or 'vertex', got {initial!r}")
+        if start is None and initial != "vertex" and np.isinf(initial):
+            start = 0  # who knows nothing has nothing to send
+        if start is not None and not is_number(start):
+            raise rule(message, f"start: expected a number, got {start!r}")
+        if not isinstance(sides, tuple) or not sides or not set(sides) <= set(SIDES):
+            raise rule(message, f"sides: expected ('out',), ('in',) or both, got {sides!r}")
         self.name, self.message, self.initial, self.combine = message.name, message, initial, combine
         self.start_value, self.column, self.sides = start, column, sides
         self.values_given = dict(message.defaults)
@@ -209,22 +127,23 @@ class Monotone(Program):
     def __call__(self, source: Any = None, **parameters: Any) -> Monotone:
         """The program with its source (or list of sources) and parameters set."""
         fresh = Monotone(self.message, self.initial, self.combine, self.start_value, self.column, self.sides)
-        fresh.values_given = check_parameters(self.name, self.message, parameters)
-        fresh.sources = list(source) if isinstance(source, list | tuple | set | np.ndarray) else [] if source is None else [source]
+        fresh.values_given = self.message.parameters(parameters)
+        fresh.sources = as_sources(source)
+        if fresh.sources and self.start_value is None:
+            raise OptionError(f"{self.name} starts everywhere; declare it with start= to give it a source")
         return fresh
 
     def reads_weights(self) -> bool:
         return "weight" in self.message.arguments
 
     def dtype(self, facts: Facts) -> Any:
-        """int64 where the message keeps whole numbers whole, else float64."""
-        whole = [v for v in (self.initial, self.start_value) if v is not None and v != "vertex" and not np.isinf(v)]
-        weight = np.ones(1, facts.weight_dtype if facts.weight_dtype is not None and self.reads_weights() else np.int32)[0]
-        integral = all(float(v).is_integer() for v in whole) and not any(isinstance(v, float) for v in whole)
-        if integral and np.issubdtype(self.message.result_type(np.int64(1), weight), np.integer):
-            return np.int64
-        self.message.result_type(np.float64(1), weight)
-        return np.float64
+        """int64 where everything that goes in is whole and the message keeps it so, else float64."""
+        weight = sample_weight(facts, self.reads_weights())
+        finite = [v for v in (self.initial, self.start_value) if v is not None and v != "vertex" and not np.isinf(v)]
+        inputs = [*finite, *self.values_given.values(), weight]
+        kind = np.int64 if self.message.whole and all(isinstance(v, int | np.integer) for v in inputs) else np.float64
+        self.message.check_result(kind(1), weight, self.values_given)
+        return kind
 
     def functions(self, facts: Facts) -> str:
         sign, atomic = COMBINE[self.combine]
@@ -259,7 +178,7 @@ def edge(x, u, v, w, state, params):
         if not self.sources:
             raise OptionError(f"{self.name} needs a source vertex")
         sources = np.array([facts.number(source) for source in self.sources], np.int64)
-        values[sources] = self.start_value
+        values[sources] = bound(self.start_value, kind)
         return State((values,), sources, params)
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
@@ -267,6 +186,26 @@ def edge(x, u, v, w, state, params):
 
     def explain(self, reason: str) -> str:
         return self.message.explain(reason)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool) and not np.isnan(value)
+
+
+def rule(message: Message, complaint: str) -> ProgramError:
+    """An error about what was declared around a message, with its line and text."""
+    return ProgramError(f"{message.where}: {message.name}: {complaint}\n{message.quoted}")
+
+
+def as_sources(source: Any) -> list[Any]:
+    if source is None:
+        return []
+    return list(source) if isinstance(source, list | tuple | set | np.ndarray) else [source]
+
+
+def sample_weight(facts: Facts, reads_weights: bool) -> Any:
+    """A weight such as the message will see: 1 on a graph that has none."""
+    return np.ones(1, facts.weight_dtype if facts.weight_dtype is not None and reads_weights else np.int32)[0]
 
 
 def bound(value: Any, kind: Any) -> Any:
@@ -285,6 +224,10 @@ class Accumulative(Program):
     state_bytes = 24
 
     def __init__(self, message: Message, initial: float, threshold: float, column: str) -> None:
+        if not is_number(initial) or np.isinf(initial):
+            raise rule(message, f"initial: expected a finite number, got {initial!r}")
+        if not is_number(threshold) or threshold < 0:
+            raise rule(message, f"threshold: expected a number of at least 0, got {threshold!r}")
         self.name, self.message, self.initial, self.threshold, self.column = message.name, message, initial, threshold, column
         self.values_given = dict(message.defaults)
         self.sources: list[Any] = []
@@ -292,8 +235,8 @@ class Accumulative(Program):
     def __call__(self, source: Any = None, threshold: float | None = None, **parameters: Any) -> Accumulative:
         """The program with parameters set; with a source, only that vertex starts with a residual."""
         fresh = Accumulative(self.message, self.initial, self.threshold if threshold is None else threshold, self.column)
-        fresh.values_given = check_parameters(self.name, self.message, parameters)
-        fresh.sources = list(source) if isinstance(source, list | tuple | set | np.ndarray) else [] if source is None else [source]
+        fresh.values_given = self.message.parameters(parameters)
+        fresh.sources = as_sources(source)
         return fresh
 
     def reads_weights(self) -> bool:
@@ -301,8 +244,7 @@ class Accumulative(Program):
 
     def functions(self, facts: Facts) -> str:
         last = len(self.message.defaults)
-        weight = np.ones(1, facts.weight_dtype if facts.weight_dtype is not None else np.int32)[0]
-        self.message.result_type(np.float64(1), weight)
+        self.message.check_result(np.float64(1), sample_weight(facts, self.reads_weights()), self.values_given)
         if self.reads_weights():
             source, spread = "state[2][u], degree", self.message.call("x[0]", degree="x[1]")
         else:

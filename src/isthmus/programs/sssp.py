@@ -5,6 +5,7 @@ Whole-number weights give int64 distances that saturate instead of wrapping; oth
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -38,9 +39,8 @@ class SSSP(Monotone):
         """Also settles which of the two messages this graph needs."""
         integral = facts.weight_dtype is None or np.issubdtype(facts.weight_dtype, np.integer)
         self.message = (whole if integral else real).message
-        none = INT_MAX if integral else np.inf
-        limit = none if self.cutoff is None or np.isinf(self.cutoff) else self.cutoff
-        self.values_given = {"cutoff": int(np.floor(limit)) if integral else float(limit)}
+        limit = np.inf if self.cutoff is None else float(self.cutoff)
+        self.values_given = {"cutoff": float(limit) if not integral else INT_MAX if limit >= 2.0**63 else math.floor(limit)}
         return np.int64 if integral else np.float64
 
     def begin(self, facts: Facts) -> State:

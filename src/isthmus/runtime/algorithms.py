@@ -16,7 +16,7 @@ from isthmus.programs.bfs import BFS
 from isthmus.programs.components import Components
 from isthmus.programs.pagerank import FixedPageRank, PageRank, Strengths
 from isthmus.programs.predecessors import Predecessors
-from isthmus.programs.program import Program
+from isthmus.programs.program import Program, State
 from isthmus.programs.sssp import SSSP
 from isthmus.runtime.execute import execute
 from isthmus.runtime.result import Result
@@ -25,7 +25,8 @@ from isthmus.runtime.result import Result
 def run(program: Program, graph: Graph, **how: Any) -> Result:
     """Run any vertex program."""
     if not isinstance(program, Program):
-        raise OptionError(f"expected a program, got {type(program).__name__}; decorate a message with @isthmus.monotone or @isthmus.accumulative")
+        what = type(program).__name__
+        raise OptionError(f"expected a program, got {what}; decorate a message with @isthmus.monotone or @isthmus.accumulative")
     return execute(program, graph, **how)
 
 
@@ -55,13 +56,18 @@ def with_predecessors(result: Result, graph: Graph, source: Any, weighted: bool,
 
 def merged(first: Result, second: Result) -> Result:
     """The first result, with the second's time, transfer and iterations added to its summary."""
+    for iteration in second.trace.iterations:
+        iteration.number += len(first.trace)
     first.trace.iterations += second.trace.iterations
+    first.trace.notes += [note for note in second.trace.notes if note not in first.trace.notes]
     a, b = first._facts, second._facts
     a["iterations"] += b["iterations"]
     for key in a["seconds"]:
         a["seconds"][key] += b["seconds"][key]
     for key in ("bytes", "requests", "ratio"):
         a["transfer"][key] += b["transfer"][key]
+    for key in a["cache"]:
+        a["cache"][key] += b["cache"][key]
     a["memory"]["rss_peak"] = max(a["memory"]["rss_peak"], b["memory"]["rss_peak"])
     a["memory"]["near_peak"] = max(a["memory"]["near_peak"], b["memory"]["near_peak"])
     a["engines"] = first.trace.engines()
@@ -88,35 +94,53 @@ def pagerank(
         return execute(FixedPageRank(alpha, iterations, graph.has_in_edges), graph, **how)
     if weight and not graph.weighted:
         raise OptionError(f"weight: {graph} has no weights")
+    if weight and graph.store.manifest.negative_weights:
+        raise OptionError(f"pagerank needs weights of at least 0, and {graph} has negative ones")
     if dangling is not None and dangling != personalization:
         return two_solves(graph, alpha, personalization, max_iter, tol, weight, dangling, how)
     return solve(graph, alpha, personalization, max_iter, tol, weight, how)[0]
 
 
-def solve(graph: Graph, alpha: float, teleport: Any, max_iter: int, tol: float, weight: bool, how: dict[str, Any]) -> tuple[Result, PageRank]:
+def solve(
+    graph: Graph, alpha: float, teleport: Any, max_iter: int, tol: float, weight: bool, how: dict[str, Any], beside: int = 0
+) -> tuple[Result, PageRank]:
     strengths = execute(Strengths(), graph, **how) if weight else None
-    program = PageRank(alpha, tol, max_iter, teleport, None if strengths is None else strengths._columns["strength"], graph.has_in_edges)
+    weights = None if strengths is None else strengths._columns["strength"]
+    program = PageRank(alpha, tol, max_iter, teleport, weights, graph.has_in_edges, beside)
     result = execute(program, graph, **how)
     if not program.converged:
-        result.trace.notes.append(f"stopped after {max_iter} iterations; the error is bounded by {program.error_bound:.3g}, not by tol = {tol:g}")
+        reached = f"the error is bounded by {program.error_bound:.3g}, not by tol = {tol:g}"
+        result.trace.notes.append(f"stopped after {max_iter} iterations; {reached}")
     return (result if strengths is None else merged(result, strengths)), program
 
 
 def two_solves(
     graph: Graph, alpha: float, teleport: Any, max_iter: int, tol: float, weight: bool, dangling: Any, how: dict[str, Any]
 ) -> Result:
-    """x = S(p) + alpha m / (1 - alpha) S(q), m the mass on dangling vertices; see programs.pagerank."""
-    first, p = solve(graph, alpha, teleport, max_iter, tol / 4, weight, how)
-    second, q = solve(graph, alpha, dangling, max_iter, tol / 4, weight, how)
+    """x = S(p) + s S(q) with s = f m, m the mass on dangling vertices; see programs.pagerank.
+
+    s follows from the two solutions' own mass on dangling vertices, so their errors grow by at most 1 / (1 - alpha).
+    """
+    if not 0 < alpha < 1:
+        raise OptionError(f"alpha: expected a number between 0 and 1, got {alpha}")
+    within = tol * (1 - alpha) * 0.9
+    first, p = solve(graph, alpha, teleport, max_iter, within, weight, how)
+    second, q = solve(graph, alpha, dangling, max_iter, within, weight, how, beside=8)
     ends = (np.diff(graph.store.read("out.offsets")) if p.strengths is None else p.strengths) == 0
     x, y = first._columns["pagerank"], second._columns["pagerank"]
     x *= p.mass
     y *= q.mass
     factor = alpha / (1 - alpha) / graph.vertices if graph.vertices else 0.0
-    own, other = float(x[ends].sum()), float(y[ends].sum())
-    share = factor * own / (1 - factor * other)
-    x += share * y
-    x /= x.sum()
+    rest = 1 - factor * float(y[ends].sum())
+    share = factor * float(x[ends].sum()) / rest
+    y *= share
+    x += y
+    mass = float(x.sum())
+    if mass > 0:
+        x /= mass
+        off_p, off_q = p.error_bound * p.mass / 2, q.error_bound * q.mass / 2  # of S(p) and S(q), in L1
+        off_share = factor * (off_p + share * off_q) / max(rest - factor * off_q, 1e-300)
+        p.error_bound = 2 * (off_p + share * off_q + off_share * (q.mass + off_q)) / mass
+        p.converged = p.error_bound <= tol
+    first._facts["result"] = p.summary(first._columns, State((), None))
     return merged(first, second)
-
-

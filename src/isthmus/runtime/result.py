@@ -20,7 +20,7 @@ from isthmus.runtime.trace import Trace
 
 Array = np.ndarray[Any, Any]
 ROWS_AT_ONCE = 1 << 19
-INT_MAX = np.iinfo(np.int64).max
+INT_MAX, INT_MIN = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 VERTEX_COLUMNS = ("predecessor", "labels")  # values that are vertices
 NO_VERTEX = -1
 
@@ -117,7 +117,7 @@ class Result:
                 users = self._users(name, np.where(missing, 0, values)) if values.size else self.graph.ids.natural(0, 0)
                 columns[name] = as_arrow(users, missing)
             else:
-                unreached = values == INT_MAX if values.dtype.kind == "i" else np.isinf(values)
+                unreached = (values == INT_MAX) | (values == INT_MIN) if values.dtype.kind == "i" else np.isinf(values)
                 columns[name] = as_arrow(values, unreached)
         return pa.RecordBatch.from_pydict(columns)
 
@@ -154,7 +154,8 @@ class Result:
 
     def _save_npy(self, path: Path) -> None:
         with path.open("wb") as file:
-            np.save(file, self.values, allow_pickle=False)
+            values = self.values
+            np.save(file, values.astype(np.str_) if values.dtype == object else values, allow_pickle=False)
 
     def summary(self) -> dict[str, Any]:
         """What `isthmus run --json` prints."""
@@ -164,14 +165,22 @@ class Result:
         """The summary as rows for people."""
         facts = self._facts
         transfer, seconds, memory = facts["transfer"], facts["seconds"], facts["memory"]
-        rows = [(name.replace("_", " "), f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else f"{value:.6g}" if isinstance(value, float) else str(value)) for name, value in facts["result"].items()]
+        used = f"{format_size(memory['near_peak'])} of a budget of {format_size(memory['budget'])}"
+        rows = [(name.replace("_", " "), shown(value)) for name, value in facts["result"].items()]
         rows += [
             ("iterations", f"{facts['iterations']:,}"),
             ("time", f"{seconds['total']:.3f} s (waiting for the link {seconds['wait']:.3f}, edge loops {seconds['kernel']:.3f})"),
             ("moved", f"{format_size(transfer['bytes'])} in {transfer['requests']:,} requests, {transfer['ratio']:.2f} x the edges"),
-            ("near memory", f"{format_size(memory['near_peak'])} of a budget of {format_size(memory['budget'])}; process peak {format_size(memory['rss_peak'])}"),
+            ("near memory", f"{used}; process peak {format_size(memory['rss_peak'])}"),
         ]
         return rows
+
+
+def shown(value: Any) -> str:
+    """A figure of the summary for people."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
 
 
 def as_arrow(values: Array, missing: Array | None) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from isthmus.engines.engine import Delivery
@@ -46,7 +46,8 @@ class Iteration:
         self.link += delivery.seconds
 
     def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "engines": {name: dict(use) for name, use in self.engines.items()}, "bytes": self.bytes, "requests": self.requests}
+        engines = {name: dict(use) for name, use in self.engines.items()}
+        return {**vars(self), "engines": engines, "bytes": self.bytes, "requests": self.requests}
 
 
 @dataclass
