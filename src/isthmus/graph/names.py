@@ -25,6 +25,8 @@ from isthmus.memory import Budget, format_size
 from isthmus.threads import Pool
 
 LEAST = 64 << 20  # DuckDB does not sort reliably in less
+HELD = 0.65  # of the budget left, for sorting; the edges that wait share the rest
+SHARE = 0.45  # of that is DuckDB's limit: what it takes beside it, and encoding, needed about as much again when measured
 ROWS_AT_ONCE = 1 << 17
 STAGED = 1 << 18  # rows handed to DuckDB at once
 
@@ -63,13 +65,14 @@ class Names:
         import duckdb  # only graphs with string ids pay for loading it
 
         self._folder, self._budget = folder, budget
-        self._held = budget.left // 2
-        if self._held < LEAST or not budget.take(self._held):
+        self._held = int(budget.left * HELD)
+        limit = int(self._held * SHARE)
+        if limit < LEAST or not budget.take(self._held):
             raise BudgetError(f"string ids need a budget of at least {format_size(4 * LEAST)}, got {format_size(budget.limit)}")
         self._duckdb = duckdb
         self._base = duckdb.connect(
             ":memory:",
-            config={"memory_limit": f"{self._held}B", "temp_directory": str(folder / "duckdb"), "threads": threads},
+            config={"memory_limit": f"{limit}B", "temp_directory": str(folder / "duckdb"), "threads": threads},
         )
         self._base.execute("SET preserve_insertion_order = false")
         self._base.execute("CREATE TABLE names (name BLOB)")
@@ -83,7 +86,7 @@ class Names:
             yield
         except self._duckdb.OutOfMemoryException as error:
             raise BudgetError(
-                f"the string ids do not sort within {format_size(self._held)}, half of what was left of the budget of "
+                f"the string ids do not sort within {format_size(self._held)}, their share of a budget of "
                 f"{format_size(self._budget.limit)}; give --memory {self._budget.limit // 500_000 + 1}MB or more"
             ) from error
         except self._duckdb.IOException as error:

@@ -20,6 +20,7 @@ from isthmus.graph.names import encode
 from isthmus.threads import Pool
 
 LAST_EXACT = 1 << 53  # beyond, not every integer is a double
+STRING_EDGES = 1 << 16  # per block where ids are strings, which take many times their bytes while they are encoded
 INT32 = np.iinfo(np.int32)
 SOURCE_NAMES = ("source", "src", "from", "u")
 TARGET_NAMES = ("target", "destination", "dst", "dest", "to", "v")
@@ -98,9 +99,10 @@ class TableSource(EdgeSource):
 
     def _pieces(self) -> Iterator[tuple[int, Any]]:
         row = 0
+        size = min(BLOCK_EDGES, STRING_EDGES) if self.ids == "string" else BLOCK_EDGES
         for batch in self._batches():
-            for start in range(0, batch.num_rows, BLOCK_EDGES):
-                piece = batch.slice(start, BLOCK_EDGES)
+            for start in range(0, batch.num_rows, size):
+                piece = batch.slice(start, size)
                 yield row, piece
                 row += piece.num_rows
 

@@ -24,6 +24,7 @@ from isthmus.kernels import text as kernels
 from isthmus.threads import Pool
 
 CHUNK = 8 << 20  # bytes read at once
+STRING_CHUNK = 512 << 10  # where ids are strings, which take some twenty times their bytes while they are encoded
 LOOK = 100  # lines that decide between integers and strings
 FREE_EXPANSION = 1 << 30  # decompressed bytes that are always allowed
 INTEGER = re.compile(rb"-?[0-9]+")
@@ -46,8 +47,9 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
 class Lines:
     """A file as arrays of whole lines, decompressed on the way. Every array ends with a newline."""
 
-    def __init__(self, path: Path, max_expansion: float) -> None:
+    def __init__(self, path: Path, max_expansion: float, chunk: int | None = None) -> None:
         self.path = path
+        self._chunk = chunk or CHUNK
         self.size = path.stat().st_size
         self._limit = max(FREE_EXPANSION, int(self.size * max_expansion))
         self._codec = CODECS.get(path.suffix.lower())
@@ -69,15 +71,15 @@ class Lines:
         position = 0
         first = True
         while True:
-            buffer = np.empty(carry.size + CHUNK + 1, np.uint8)
+            buffer = np.empty(carry.size + self._chunk + 1, np.uint8)
             buffer[: carry.size] = carry
             filled = carry.size
-            while filled < carry.size + CHUNK:
-                got = read_some(stream, file, buffer, filled, carry.size + CHUNK)
+            while filled < carry.size + self._chunk:
+                got = read_some(stream, file, buffer, filled, carry.size + self._chunk)
                 if got == 0:
                     break
                 filled += got
-            last = filled < carry.size + CHUNK
+            last = filled < carry.size + self._chunk
             self.expanded += filled - carry.size
             if self._codec and self.expanded > self._limit:
                 raise GraphFormatError(
@@ -89,7 +91,7 @@ class Lines:
                 buffer[filled] = kernels.NEWLINE
                 end = filled + 1
             if end == 0 and not last:
-                raise GraphFormatError(f"{self.path}: a line is longer than {CHUNK} bytes; is this a text edge list?")
+                raise GraphFormatError(f"{self.path}: a line is longer than {self._chunk} bytes; is this a text edge list?")
             now = file.tell()
             if end:
                 yield without_mark(buffer[:end]) if first else buffer[:end], now - position
@@ -221,13 +223,13 @@ class TextSource(EdgeSource):
         self.signed = bool(self._flags & kernels.SAW_NEGATIVE_ID)
 
     def _texts(self) -> Iterator[tuple[Array, int, int]]:
+        """(lines, bytes of the file behind them, lines left out before them)."""
         skip = self._skip_to
-        for text, done in Lines(self.path, self.options.max_expansion):
-            start = 0
-            if skip:  # the header lies in the first block
-                start = int(np.flatnonzero(text == kernels.NEWLINE)[skip - 1]) + 1
-            yield text[start:], done, skip
-            skip = 0
+        chunk = min(CHUNK, STRING_CHUNK) if self.ids == "string" else CHUNK
+        for text, done in Lines(self.path, self.options.max_expansion, chunk):
+            ends = np.flatnonzero(text == kernels.NEWLINE)[:skip] if skip else np.empty(0, np.int64)
+            skip -= ends.size
+            yield text[int(ends[-1]) + 1 :] if ends.size else text, done, int(ends.size)
 
     def _parse(self, item: tuple[Array, int, int]) -> tuple[EdgeBlock, int, int]:
         text, done, skipped = item
