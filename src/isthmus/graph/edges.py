@@ -87,6 +87,7 @@ class Waiting:
 
     def __init__(self, budget: Budget, folder: Path) -> None:
         self._budget = budget
+        self._quota = budget.left // 2  # the passes to come need memory more than we do
         self._folder = folder
         self._scratch: Scratch | None = None
         self._blocks: list[EdgeBlock | list[Spilled | None]] = []
@@ -94,7 +95,8 @@ class Waiting:
 
     def add(self, block: EdgeBlock) -> None:
         self.edges += block.sources.size
-        if self._budget.take(block.nbytes):
+        if block.nbytes <= self._quota and self._budget.take(block.nbytes):
+            self._quota -= block.nbytes
             self._blocks.append(block)
             return
         if self._scratch is None:
@@ -139,6 +141,7 @@ class Waiting:
         entry = self._blocks[index]
         if isinstance(entry, EdgeBlock):
             self._budget.give_back(entry.nbytes)
+            self._quota += entry.nbytes
         self._blocks[index] = []
 
     def sample(self, count: int) -> EdgeBlock:

@@ -184,14 +184,27 @@ class Table:
     def append(self, keys: Array, ranks: Array | None = None) -> None:
         """More keys, ascending. `ranks`: their vertex numbers where those do not follow the keys' order."""
         size = keys.size * (self.BYTES_PER_KEY + (0 if ranks is None else 4)) * 2
+        part = (keys, ranks, self.vertices)
         if self._scratch is None and self._budget.take(size):
             self._held += size
-            self._parts.append((keys, ranks, self.vertices))
+            self._parts.append(part)
         else:
-            self._scratch = self._scratch or Scratch(self._folder)
-            places = [self._scratch.append(aligned_copy(column)) for column in (keys, ranks) if column is not None]
-            self._parts.append((keys.size, places, self.vertices))
+            if self._scratch is None:
+                self._spill()
+            self._parts.append(self._on_disk(*part))
         self.vertices += int(keys.size)
+
+    def _spill(self) -> None:
+        """All of it goes to disk: a table half in memory would leave no room to read the other half."""
+        self._scratch = Scratch(self._folder)
+        self._parts = [self._on_disk(*part) for part in self._parts]
+        self._budget.give_back(self._held)
+        self._held = 0
+
+    def _on_disk(self, keys: Array, ranks: Array | None, base: int) -> tuple[int, list[int], int]:
+        assert self._scratch is not None
+        places = [self._scratch.append(aligned_copy(column)) for column in (keys, ranks) if column is not None]
+        return int(keys.size), places, base
 
     def _load(self, parts: list[tuple[Any, ...]]) -> Segment:
         """One segment from consecutive parts."""
