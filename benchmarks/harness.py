@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,16 +42,29 @@ class Child:
 
 
 def child(command: list[str], **environment: str) -> Child:
-    """Run a command; its peak resident memory comes from the kernel, not from the command."""
+    """Run a command; its peak resident memory is read from /proc while it runs.
+
+    Not from wait4: that maximum starts with what this process held when it forked.
+    """
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment})
-    assert process.stdout is not None
-    output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    peak = 0
+
+    def look() -> None:
+        nonlocal peak
+        while process.poll() is None:
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                status = Path(f"/proc/{process.pid}/status").read_text()
+                peak = max(peak, int(status.split("VmHWM:")[1].split()[0]) * 1024)
+            time.sleep(0.005)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    output, _ = process.communicate()
+    watcher.join()
     if process.returncode:
         sys.exit(f"{' '.join(command)} failed with {process.returncode}\n{output}")
-    return Child(time.perf_counter() - start, usage.ru_maxrss * 1024, output)
+    return Child(time.perf_counter() - start, peak, output)
 
 
 def isthmus(*words: str) -> list[str]:

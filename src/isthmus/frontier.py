@@ -90,12 +90,6 @@ class Frontier:
         else:
             self.marks[:] = 0
 
-    def everyone_again(self) -> None:
-        """The next iteration starts with everyone, whatever was marked."""
-        self.advance()
-        self._clear()
-        self.start(None)
-
     def rows(self, first: int, last: int) -> Array:
         """The active vertices of first:last, ascending."""
         if self.list is not None:

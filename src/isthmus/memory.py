@@ -77,6 +77,20 @@ def droppable(stat: Path, name: str) -> int:
     return int(match[1]) if match else 0
 
 
+def peak_rss() -> int:
+    """The most resident memory this process has had, in bytes.
+
+    Not getrusage: its maximum starts with what the parent held when it forked.
+    """
+    with contextlib.suppress(OSError):
+        match = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
+        if match:
+            return int(match[1]) * 1024
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
 class Budget:
     """A ledger of bytes. Thread-safe."""
 

@@ -29,6 +29,7 @@ class Side:
     target_dtype: Any
     weight_dtype: Any
     first_section: int = 0  # index of the targets among the link's sections; weights follow
+    block: int = 4096  # bytes of the link's blocks
 
     @property
     def entry_bytes(self) -> int:
@@ -63,30 +64,40 @@ class Buffer:
 
 
 @dataclass
+class Runs:
+    """Runs of vertices whose edges lie side by side: edges begin:end of vertices first:last, from base on."""
+
+    first: Array
+    last: Array
+    begin: Array
+    end: Array
+    base: Array
+    weight_base: Array
+
+
+@dataclass
+class Rows:
+    """Vertices and where their edges lie in the buffer's two zones."""
+
+    vertices: Array
+    begins: Array
+    weight_begins: Array
+    lengths: Array
+
+
+@dataclass
 class Delivery:
-    """Edges that are near. Rows anywhere in the buffer, or a run of vertices whose edges lie side by side."""
+    """Edges that are near: runs of vertices, of which the marked ones are active, or rows, all active."""
 
     task: Task
     targets: Array
     weights: Array | None
-    vertices: Array | None = None  # rows
-    begins: Array | None = None
-    weight_begins: Array | None = None
-    lengths: Array | None = None
-    first: int = 0  # a run
-    last: int = 0
-    begin: int = 0
-    end: int = 0
-    base: int = 0
-    weight_base: int = 0
+    edges: Runs | Rows
     buffer: Buffer | None = None  # to give back
     bytes: int = 0  # moved over the link for it
     requests: int = 0
     seconds: float = 0.0
-
-    @property
-    def edges(self) -> int:
-        return int(self.lengths.sum()) if self.lengths is not None else self.end - self.begin
+    pieces_left: int = 0  # while it is being worked on
 
 
 GetBuffer = Callable[[], Buffer]

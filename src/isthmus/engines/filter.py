@@ -1,6 +1,8 @@
 """Filter: whole partitions, in bulk (ExpTM-filter in HyTGraph, as in GraphReduce and Graphie).
 
 Every byte of an active partition moves, active or not; reads are long and the link runs at full bandwidth.
+Neighbouring partitions make one extent. A task is as much as a buffer holds, so that even small partitions keep
+many reads in flight; HyTGraph's k = 4 is such a bound, for its buffers.
 """
 
 from __future__ import annotations
@@ -10,89 +12,101 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from isthmus.engines.engine import Buffer, Delivery, Engine, GetBuffer, Side, Task, zones
+from isthmus.engines.engine import Buffer, Delivery, Engine, GetBuffer, Rows, Runs, Side, Task, zones
 from isthmus.frontier import Frontier
 from isthmus.kernels import rows
 from isthmus.link.link import Array, Link
 
-TOGETHER = 4  # HyTGraph: k = 4 neighbouring filter partitions make one task
-
 
 class Filter(Engine):
-    """Reads runs of neighbouring partitions as one extent each."""
+    """Reads whole partitions. `together` bounds how many make one task; None: as many as a buffer holds."""
 
     name = "filter"
 
-    def __init__(self, together: int = TOGETHER) -> None:
+    def __init__(self, together: int | None = None) -> None:
         self.together = together
 
     def tasks(self, side: Side, chosen: Array, room: int) -> list[Task]:
+        """Cut by size, in order: a prefix sum says where each buffer is full."""
         if not chosen.size:
             return []
-        arcs = side.partitions.arcs[chosen]
-        tasks: list[Task] = []
+        # An extent may touch a block more than its bytes at each end, in each zone; zones share a buffer by width.
+        narrow = min(side.width, side.weight_width or side.width)
+        slack = (2 * side.entry_bytes // narrow + 1) * side.block
+        sizes = side.partitions.arcs[chosen] * side.entry_bytes + slack
+        ends = np.cumsum(sizes)
+        tasks = []
         start = 0
-        used = int(arcs[0])
-        most = room // side.entry_bytes
-        for i in range(1, chosen.size + 1):
-            # Neighbours only: a gap would be read for nothing, or need a second extent.
-            fits = i < chosen.size and i - start < self.together and chosen[i] == chosen[i - 1] + 1 and used + int(arcs[i]) <= most
-            if fits:
-                used += int(arcs[i])
-                continue
-            tasks.append(Task(self, side, chosen[start:i]))
-            if i < chosen.size:
-                start, used = i, int(arcs[i])
+        while start < chosen.size:
+            before = int(ends[start - 1]) if start else 0
+            stop = max(start + 1, int(np.searchsorted(ends, before + room, "right")))
+            if self.together is not None:
+                stop = min(stop, start + self.together)
+            tasks.append(Task(self, side, chosen[start:stop]))
+            start = stop
         return tasks
 
     def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
         side, parts = task.side, task.side.partitions
-        begin, end = int(parts.cuts[task.partitions[0]]), int(parts.cuts[task.partitions[-1] + 1])
-        first, last = int(parts.first[task.partitions[0]]), int(parts.last[task.partitions[-1]])
-        block = link.profile.block
-        while begin < end:
+        starts, stops = neighbours(task.partitions)
+        begin, end = parts.cuts[starts], parts.cuts[stops + 1]
+        first, last = parts.first[starts], parts.last[stops]
+        while begin.size:
             buffer = get_buffer()
-            stop = min(end, begin + capacity(side, buffer, block))
-            start = time.perf_counter()
-            at, size = outward(begin, stop, side.width, block)
-            weight_at, weight_size = outward(begin, stop, side.weight_width, block) if side.weight_width else (0, 0)
-            extents = zones(
-                side, np.array([at]), np.array([size]),
-                np.array([weight_at] * bool(side.weight_width), np.int64), np.array([weight_size] * bool(side.weight_width), np.int64), buffer,
-            )  # fmt: skip
-            requests = link.move(extents, buffer.bytes, channel)
-            delivery = Delivery(
-                task, buffer.targets(side.target_dtype), buffer.weights(side.weight_dtype) if side.weight_width else None,
-                first=first, last=last, begin=begin, end=stop, base=at // side.width,
-                weight_base=weight_at // side.weight_width if side.weight_width else 0,
-                buffer=buffer, bytes=extents.bytes, requests=requests, seconds=time.perf_counter() - start,
-            )  # fmt: skip
+            clock = time.perf_counter()
+            # Almost always everything fits; a single partition larger than the buffer comes in pieces.
+            stop = end if begin.size > 1 else np.minimum(end, begin + capacity(side, buffer))
+            delivery = self._bring(task, Runs(first, last, begin, stop, begin, begin), link, buffer, channel)
             if frontier.list is not None:
-                as_rows(delivery, frontier.rows(first, last), side)
+                delivery.edges = as_rows(delivery.edges, frontier, side)  # type: ignore[arg-type]
+            delivery.seconds = time.perf_counter() - clock
             yield delivery
-            begin = stop
+            left = stop < end
+            begin, end, first, last = stop[left], end[left], first[left], last[left]
+
+    def _bring(self, task: Task, runs: Runs, link: Link, buffer: Buffer, channel: int) -> Delivery:
+        side, block = task.side, link.profile.block
+        at, sizes = outward(runs.begin, runs.end, side.width, block)
+        weight_at, weight_sizes = outward(runs.begin, runs.end, side.weight_width, block) if side.weight_width else (at[:0], at[:0])
+        extents = zones(side, at, sizes, weight_at, weight_sizes, buffer)
+        requests = link.move(extents, buffer.bytes, channel)
+        count = at.size
+        # Entry e of a run lies in the buffer at e - base.
+        runs.base = (at - extents.places[:count]) // side.width
+        if side.weight_width:
+            runs.weight_base = (weight_at - (extents.places[count:] - buffer.room)) // side.weight_width
+        weights = buffer.weights(side.weight_dtype) if side.weight_width else None
+        return Delivery(task, buffer.targets(side.target_dtype), weights, runs, buffer, extents.bytes, requests)
 
 
-def capacity(side: Side, buffer: Buffer, block: int) -> int:
+def neighbours(chosen: Array) -> tuple[Array, Array]:
+    """First and last of each stretch of consecutive partition numbers."""
+    breaks = np.flatnonzero(np.diff(chosen) != 1)
+    return chosen[np.concatenate([[0], breaks + 1])], chosen[np.concatenate([breaks, [chosen.size - 1]])]
+
+
+def capacity(side: Side, buffer: Buffer) -> int:
     """Arcs that surely fit a buffer, whatever their alignment."""
-    fit = (buffer.room - 2 * block) // side.width
+    fit = (buffer.room - 2 * side.block) // side.width
     if side.weight_width:
-        fit = min(fit, (buffer.weight_room - 2 * block) // side.weight_width)
+        fit = min(fit, (buffer.weight_room - 2 * side.block) // side.weight_width)
     return max(1, fit)
 
 
-def outward(begin: int, end: int, width: int, block: int) -> tuple[int, int]:
-    """(offset, length) in bytes of the whole blocks that hold entries begin:end."""
+def outward(begin: Array, end: Array, width: int, block: int) -> tuple[Array, Array]:
+    """Offsets and lengths in bytes of the whole blocks that hold entries begin:end."""
     at = begin * width // block * block
     return at, -(-end * width // block) * block - at
 
 
-def as_rows(delivery: Delivery, vertices: Array, side: Side) -> None:
-    """Name the active rows of a run, so that the kernel skips the rest without looking at it."""
-    begins, weight_begins, lengths = (np.empty(vertices.size, np.int64) for _ in range(3))
-    rows.rows_in_range(
-        vertices, side.offsets, delivery.begin, delivery.end, delivery.base, delivery.weight_base,
-        begins, weight_begins, lengths,
-    )  # fmt: skip
-    delivery.vertices, delivery.begins = vertices, begins
-    delivery.weight_begins, delivery.lengths = weight_begins, lengths
+def as_rows(runs: Runs, frontier: Frontier, side: Side) -> Rows:
+    """Name the active rows of runs, so that the kernel skips the rest without looking at it."""
+    pieces = []
+    for k in range(runs.first.size):
+        vertices = frontier.rows(int(runs.first[k]), int(runs.last[k]))
+        begins, weight_begins, lengths = (np.empty(vertices.size, np.int64) for _ in range(3))
+        rows.rows_in_range(
+            vertices, side.offsets, runs.begin[k], runs.end[k], runs.base[k], runs.weight_base[k], begins, weight_begins, lengths
+        )
+        pieces.append((vertices, begins, weight_begins, lengths))
+    return Rows(*(np.concatenate(column) for column in zip(*pieces, strict=True))) if len(pieces) > 1 else Rows(*pieces[0])

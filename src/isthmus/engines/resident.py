@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 
-
-from isthmus.engines.engine import Delivery, Engine, GetBuffer, Side, Task
+from isthmus.engines.engine import Delivery, Engine, GetBuffer, Runs, Side, Task
 from isthmus.engines.filter import as_rows
 from isthmus.frontier import Frontier
 from isthmus.link.link import Array, Link
@@ -25,10 +25,7 @@ class Resident(Engine):
 
     def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
         targets, weights = self._arrays[task.side.name]
-        arcs = int(task.side.offsets[-1])
-        delivery = Delivery(task, targets, weights, first=0, last=frontier.vertices, begin=0, end=arcs)
-        if frontier.list is not None:
-            as_rows(delivery, frontier.list, task.side)
-        yield delivery
-
-
+        zero = np.zeros(1, np.int64)
+        everything = Runs(zero, zero + frontier.vertices, zero, zero + int(task.side.offsets[-1]), zero, zero)
+        edges = everything if frontier.list is None else as_rows(everything, frontier, task.side)
+        yield Delivery(task, targets, weights, edges)

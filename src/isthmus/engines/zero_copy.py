@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from isthmus.engines.engine import Buffer, Delivery, Engine, GetBuffer, Side, Task, zones
+from isthmus.engines.engine import Buffer, Delivery, Engine, GetBuffer, Rows, Side, Task, zones
 from isthmus.frontier import Frontier
 from isthmus.kernels import rows
 from isthmus.link.link import Array, Link
@@ -59,8 +59,7 @@ class ZeroCopy(Engine):
         requests = link.move(extents, buffer.bytes, channel) if count else 0
         return row, skip, Delivery(
             task, buffer.targets(side.target_dtype), buffer.weights(side.weight_dtype) if side.weight_width else None,
-            vertices=kept[:used], begins=begins[:used], weight_begins=weight_begins[:used], lengths=lengths[:used],
-            buffer=buffer, bytes=extents.bytes, requests=requests,
+            Rows(kept[:used], begins[:used], weight_begins[:used], lengths[:used]), buffer, extents.bytes, requests,
         )  # fmt: skip
 
 

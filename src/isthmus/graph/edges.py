@@ -81,6 +81,10 @@ class EdgeSource(ABC):
         """What the reader noticed, for the ingest report."""
         return {}
 
+    def origin(self) -> dict[str, Any]:
+        """Where the edges came from, kept in the manifest."""
+        return {"input": self.name}
+
 
 class Waiting:
     """Edges read once and kept for the passes to come: in memory while the ledger allows, then on disk."""

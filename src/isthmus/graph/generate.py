@@ -101,6 +101,17 @@ class Generator(EdgeSource):
         made = [self.make(int(at), min(size, self.edges)) for at in starts]
         return EdgeBlock(np.concatenate([b.sources for b in made]), np.concatenate([b.targets for b in made]))
 
+    def origin(self) -> dict[str, Any]:
+        """Enough to make the same graph again."""
+        made = {"generator": self.kind, "seed": int(self.seed), "vertices": self.vertices, "edges_drawn": self.edges, **self.shape()}
+        if self.range is not None:
+            made |= {"weights": [self.range.low, self.range.high], "weight_type": self.range.dtype}
+        return made
+
+    def shape(self) -> dict[str, Any]:
+        """What else the edges depend on."""
+        return {}
+
     def weigh(self, lists: Lists, backward: bool) -> Array:
         """Weights of sorted lists (of in-edges when `backward`)."""
         assert self.range is not None
@@ -133,8 +144,11 @@ class Rmat(Generator):
         a, b, c = probabilities
         if not (a >= 0 and b >= 0 and c >= 0 and a + b + c <= 1 + 1e-9):
             raise OptionError(f"expected a, b, c of at least 0 that sum to at most 1, got {a}, {b}, {c}")
-        self._scale, self._permute = scale, permute
+        self._scale, self._permute, self._probabilities = scale, permute, [a, b, c]
         self._cuts, self._aliases = alias_tables((a, b, c, max(0.0, 1 - a - b - c)))
+
+    def shape(self) -> dict[str, Any]:
+        return {"scale": self._scale, "probabilities": self._probabilities, "permute": self._permute}
 
     def fill(self, first: int, sources: Array, targets: Array) -> None:
         kernels.rmat(self.seed, first, self._scale, self._cuts, self._aliases, sources, targets)
@@ -188,6 +202,9 @@ class Grid(Generator):
             raise OptionError(f"expected at least one row and one column, got {rows} x {columns}")
         super().__init__("grid", rows * columns, rows * (columns - 1) + (rows - 1) * columns, seed, directed)
         self._rows, self._columns = rows, columns
+
+    def shape(self) -> dict[str, Any]:
+        return {"rows": self._rows, "columns": self._columns}
 
     def fill(self, first: int, sources: Array, targets: Array) -> None:
         kernels.grid(first, self._rows, self._columns, sources, targets)

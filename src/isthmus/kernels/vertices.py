@@ -50,16 +50,25 @@ def send_shares(first: Any, last: Any, alpha: Any, divisors: Any, values: Any, r
 
 
 @kernel
-def drift(residual: Any, shares: Any, divisors: Any, first: Any, last: Any) -> Any:
-    """Sum of |residual - alpha * what was sent before|."""
-    total = lost = 0.0
+def residual_sums(values: Any, residual: Any, shares: Any, divisors: Any, first: Any, last: Any) -> Any:
+    """Sums of values, of |residual| and of |residual - what was sent before|, each with Kahan's correction."""
+    total = left = drift = 0.0
+    lost_total = lost_left = lost_drift = 0.0
     for u in range(first, last):
-        sent = shares[u] * divisors[u] if divisors[u] > 0 else shares[u]
-        y = abs(residual[u] - sent) - lost
+        y = values[u] - lost_total
         t = total + y
-        lost = (t - total) - y
+        lost_total = (t - total) - y
         total = t
-    return total
+        y = abs(residual[u]) - lost_left
+        t = left + y
+        lost_left = (t - left) - y
+        left = t
+        sent = shares[u] * divisors[u] if divisors[u] > 0 else shares[u]
+        y = abs(residual[u] - sent) - lost_drift
+        t = drift + y
+        lost_drift = (t - drift) - y
+        drift = t
+    return total, left, drift
 
 
 @inline

@@ -104,10 +104,11 @@ class PageRank(Program):
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         values, residual, shares = state.arrays
-        alpha, team, n = self.alpha, facts.team, facts.vertices
-        left = shared(team, n, lambda a, b: vertices.sum_abs(residual, a, b))
-        total = shared(team, n, lambda a, b: vertices.sum_abs(values, a, b)) + left
-        drift = shared(team, n, lambda a, b: vertices.drift(residual, shares, state.extra["divisors"], a, b))
+        alpha, divisors = self.alpha, state.extra["divisors"]
+        values_sum, left, drift = shared(
+            facts.team, facts.vertices, lambda a, b: vertices.residual_sums(values, residual, shares, divisors, a, b)
+        )
+        total = values_sum + left
         plain, settled = alpha / (1 - alpha) * left, alpha / (1 - alpha) ** 2 * drift
         self._last_step = 1.0 if plain <= settled else 1 / (1 - alpha)
         self.error_bound = 2 * min(plain, settled) / total if total > 0 else 0.0
@@ -118,7 +119,7 @@ class PageRank(Program):
         values, residual = state.arrays[:2]
         residual *= self._last_step
         values += residual
-        self.mass = shared(facts.team, values.size, lambda a, b: vertices.sum_abs(values, a, b))
+        self.mass = float(shared(facts.team, values.size, lambda a, b: vertices.sum_abs(values, a, b)))
         if self.mass > 0:
             values /= self.mass  # in place: another array might not fit the budget
         return {"pagerank": values}
@@ -132,16 +133,16 @@ class PageRank(Program):
         }
 
 
-def shared(team: Any, size: int, work: Callable[[int, int], float | None]) -> float:
-    """work(first, last) on even parts of 0:size, one per member of the team; the sum of what they return."""
+def shared(team: Any, size: int, work: Callable[[int, int], Any]) -> Array:
+    """work(first, last) on even parts of 0:size, one per member of the team; the sums of what they return."""
     step = -(-size // team.size)
-    parts = np.zeros(team.size)
+    parts: list[Any] = [0.0] * team.size
 
     def part(index: int) -> None:
-        parts[index] = work(min(index * step, size), min((index + 1) * step, size)) or 0.0
+        parts[index] = work(min(index * step, size), min((index + 1) * step, size))
 
     team.each(part, team.size)
-    return float(parts.sum())
+    return np.sum(np.array([part or 0.0 for part in parts]), axis=0)
 
 
 def teleport_vector(shares: dict[Any, float], facts: Facts) -> Array:

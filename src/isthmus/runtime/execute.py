@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import resource
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +26,7 @@ from isthmus.link.calibrate import cache_folder, profile_of
 from isthmus.link.link import Extents, Link
 from isthmus.link.ram import RamLink
 from isthmus.link.ssd import SsdLink
+from isthmus.memory import peak_rss
 from isthmus.policies.recipes import recipe
 from isthmus.programs.program import Facts, Program
 from isthmus.runtime.budget import BUFFERS, Near, plan
@@ -69,9 +69,10 @@ def execute(
                 raise BudgetError(f"{graph} is held in memory already and does not fit the budget; ingest it into a store, or raise --memory")
             near.resident = True
         trace = Trace(notes=list(near.notes))
-        sides = [make_side(graph, program, name, index, near) for index, name in enumerate(program.sides)]
-        link = open_link(graph, sides, verify, far)
+        link = open_link(graph, program, verify, far)
         stack.callback(link.close)
+        block = link.profile.block
+        sides = [make_side(graph, program, name, index, near, block) for index, name in enumerate(program.sides)]
         facts = Facts(
             graph.vertices, sides[0].offsets, sides[0].weight_dtype, graph.ids.number,
             lambda: graph.store.read("order.to_natural") if graph.order == "hub" else None, graph.directed, team,
@@ -111,7 +112,7 @@ def check_sides(program: Program, graph: Graph) -> None:
         raise StoreError(f"{program.name} follows edges both ways, and {graph} was stored without in-edges; ingest it again without --no-in-edges")
 
 
-def make_side(graph: Graph, program: Program, name: str, index: int, near: Near) -> Side:
+def make_side(graph: Graph, program: Program, name: str, index: int, near: Near, block: int) -> Side:
     stored = name if graph.directed else "out"
     sections = graph.store.manifest.sections
     weighted = program.reads_weights() and graph.weighted
@@ -124,7 +125,7 @@ def make_side(graph: Graph, program: Program, name: str, index: int, near: Near)
     size = partition_bytes(graph.arcs * entry, near.edges // BUFFERS)
     return Side(
         stored, offsets, cut(offsets, entry, size), target.itemsize, weight.itemsize if weight else 0, target, weight,
-        index * (2 if weighted else 1),
+        index * (2 if weighted else 1), block,
     )  # fmt: skip
 
 
@@ -137,12 +138,11 @@ def out_degrees(graph: Graph) -> Any:
     return degrees
 
 
-def section_names(sides: list[Side]) -> list[str]:
-    return [f"{side.name}.{what}" for side in sides for what in (("targets", "weights") if side.weight_width else ("targets",))]
-
-
-def open_link(graph: Graph, sides: list[Side], verify: bool, far: str) -> Link:
-    names = section_names(sides)
+def open_link(graph: Graph, program: Program, verify: bool, far: str) -> Link:
+    """The link to the sections a program reads: targets, and weights where it does, of each side in turn."""
+    sides = [name if graph.directed else "out" for name in program.sides]
+    kinds = ("targets", "weights") if program.reads_weights() and graph.weighted else ("targets",)
+    names = [f"{side}.{kind}" for side in sides for kind in kinds]
     if isinstance(graph.store, Store) and far == "auto":
         return SsdLink(graph.store, names, profile_of(graph.store), verify)
     return RamLink([np.asarray(graph.store.read(name)) for name in names])
@@ -218,7 +218,7 @@ def summarise(
         "graph": {"path": str(graph.path) if graph.path else None, "vertices": graph.vertices, "edges": graph.edges, "arcs": graph.arcs, "edge_bytes": edge_bytes},
         "device": "cpu",
         "policy": "resident" if near.resident else policy,
-        "memory": {"budget": near.budget, "near_peak": near.peak, "rss_peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "split": near.as_dict()},
+        "memory": {"budget": near.budget, "near_peak": near.peak, "rss_peak": peak_rss(), "split": near.as_dict()},
         "seconds": seconds,
         "iterations": len(trace),
         "transfer": {"bytes": moved, "requests": requests, "ratio": moved / edge_bytes if edge_bytes else 0.0},

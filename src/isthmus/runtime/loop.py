@@ -6,6 +6,7 @@ own; this file only joins them.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,14 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from isthmus.cache.cache import Cache
-from isthmus.engines.engine import Engine, Side, Task
+from isthmus.engines.engine import Delivery, Engine, Side, Task
 from isthmus.frontier import Activity, Frontier
 from isthmus.link.link import Link
 from isthmus.policies.policy import NAMES, NOTHING, Policy
 from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime.pipeline import Pipeline
 from isthmus.runtime.trace import Iteration, Trace
-from isthmus.runtime.worker import Worker
+from isthmus.runtime.worker import ALONE, Worker
 from isthmus.schedule.plain import Schedule
 from isthmus.threads import Team
 
@@ -51,24 +52,20 @@ def run(
         record = Iteration(number, frontier.count)
         start = time.perf_counter()
         program.before(state, frontier, facts)
-        for delivery in parts.cache.serve(frontier):
-            parts.worker.relax(delivery, frontier)
         tasks, edges = plan(frontier, parts, record)
-        waited = time.perf_counter()
-        for delivery in parts.pipeline.fetch(tasks, parts.schedule, frontier, edges):
-            arrived = time.perf_counter()
-            parts.worker.relax(delivery, frontier)
-            parts.cache.keep(delivery)
-            done = time.perf_counter()
-            record.wait += arrived - waited
-            record.kernel += done - arrived
+
+        def done(delivery: Delivery) -> None:
             record.delivered(delivery)
-            waited = done
+            parts.cache.keep(delivery)
+            parts.pipeline.give_back(delivery)
+
+        deliveries = itertools.chain(
+            parts.cache.serve(frontier), parts.pipeline.fetch(tasks, parts.schedule, frontier, edges)
+        )
+        record.wait, record.kernel = parts.worker.relax(deliveries, frontier, done, edges <= ALONE)
         number += 1
         more = program.after(state, frontier, facts, number)
-        if program.everyone:
-            frontier.everyone_again()
-        else:
+        if not program.everyone:
             frontier.advance()
         record.seconds = time.perf_counter() - start
         trace.iterations.append(record)

@@ -37,13 +37,11 @@ class Pipeline:
         self._thread: threading.Thread | None = None
 
     def fetch(self, tasks: list[Task], schedule: Schedule, frontier: Frontier, edges: int) -> Iterator[Delivery]:
-        """Deliveries of all tasks; each buffer is free again when the next delivery is asked for."""
+        """Deliveries of all tasks. Whoever is done with one calls `give_back`."""
         if not tasks:
             return
         if len(tasks) == 1 and (edges <= FEW_EDGES or tasks[0].engine.name == "resident"):
-            for delivery in tasks[0].engine.deliver(tasks[0], frontier, self._link, self._get_buffer, 1):
-                yield delivery
-                self._give_back(delivery)
+            yield from tasks[0].engine.deliver(tasks[0], frontier, self._link, self._get_buffer, 1)
             return
         if self._thread is None:
             self._thread = threading.Thread(target=self._serve, name="isthmus-reader", daemon=True)
@@ -53,9 +51,9 @@ class Pipeline:
             if isinstance(delivery_or_error, BaseException):
                 raise delivery_or_error
             yield delivery_or_error
-            self._give_back(delivery_or_error)
 
-    def _give_back(self, delivery: Delivery) -> None:
+    def give_back(self, delivery: Delivery) -> None:
+        """The delivery's buffer may be filled again."""
         if delivery.buffer is not None:
             self._free.put(delivery.buffer)
 

@@ -1,21 +1,29 @@
-"""Working on a delivery with all cores: edges are shared out evenly, so that one hub does not hold up a round."""
+"""Working on deliveries with all cores.
+
+A delivery is cut into pieces of about equally many edges, so that one hub does not hold up a round, and the
+members of the team take pieces as they become free, going on to the next delivery without waiting for each
+other. They meet only at the end of an iteration.
+"""
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
-from isthmus.engines.engine import Delivery
+from isthmus.engines.engine import Delivery, Rows, Runs
 from isthmus.frontier import Frontier
+from isthmus.link.link import Array
 from isthmus.programs.program import State
 from isthmus.threads import Team
 
 ALONE = 1 << 14  # edges below which one thread is faster than a team
-SHARES = 4  # pieces per member: evens out what is active
-MOST_EDGES = 1 << 20  # per call: a kernel holds up Ctrl-C until it returns
+PIECE = 1 << 18  # edges per call: a few milliseconds, so that Ctrl-C is heard and members end together
 NO_WEIGHTS = np.empty(0, np.int32)
+Piece = Callable[[int], None]  # work for the member of that number
 
 
 class Worker:
@@ -24,51 +32,119 @@ class Worker:
     def __init__(self, module: ModuleType, state: State, team: Team) -> None:
         self._module, self._state, self._team = module, state, team
 
-    def relax(self, delivery: Delivery, frontier: Frontier) -> None:
-        if delivery.vertices is not None:
-            self._rows(delivery, frontier)
-        else:
-            self._range(delivery, frontier)
+    def relax(self, deliveries: Iterator[Delivery], frontier: Frontier, done: Callable[[Delivery], None], few: bool) -> tuple[float, float]:
+        """Work on all deliveries; `done` is called for each when its buffer is free again.
 
-    def _rows(self, d: Delivery, frontier: Frontier) -> None:
-        assert d.lengths is not None
-        ends = np.cumsum(d.lengths)
-        edges = int(ends[-1]) if ends.size else 0
-        cuts = self._cuts(edges)
+        Returns (seconds that a member waited for deliveries, seconds in edge loops per member). `few`: not worth
+        more than one thread.
+        """
+        shift = Shift(self, deliveries, frontier, done)
+        if few or self._team.size == 1:
+            shift.member(0)
+        else:
+            self._team.run(shift.member)
+        return shift.waited, shift.worked / self._team.size if not few else shift.worked
+
+    def pieces(self, delivery: Delivery, frontier: Frontier) -> list[Piece]:
+        edges = delivery.edges
+        return self._rows(delivery, edges, frontier) if isinstance(edges, Rows) else self._runs(delivery, edges, frontier)
+
+    def _rows(self, d: Delivery, rows: Rows, frontier: Frontier) -> list[Piece]:
+        ends = np.cumsum(rows.lengths)
+        total = int(ends[-1]) if ends.size else 0
+        cuts = even_cuts(total)
         firsts = np.searchsorted(ends, cuts[:-1], "right")
-        skips = cuts[:-1] - (ends[firsts] - d.lengths[firsts]) if edges else firsts
+        skips = cuts[:-1] - (ends[firsts] - rows.lengths[firsts])
         weights = NO_WEIGHTS if d.weights is None else d.weights
-        offsets = d.task.side.offsets
+        offsets, module, state = d.task.side.offsets, self._module, self._state
 
-        def piece(member: int, index: int) -> None:
-            frontier.used[member] = self._module.push_rows(
-                d.vertices, d.begins, d.weight_begins, d.lengths, firsts[index], skips[index], cuts[index + 1] - cuts[index],
-                offsets, d.targets, weights, self._state.arrays, self._state.params,
-                frontier.next_marks, frontier.queues[member], frontier.used[member],
-            )  # fmt: skip
+        def piece(k: int) -> Piece:
+            def work(member: int) -> None:
+                frontier.used[member] = module.push_rows(
+                    rows.vertices, rows.begins, rows.weight_begins, rows.lengths, firsts[k], skips[k], cuts[k + 1] - cuts[k],
+                    offsets, d.targets, weights, state.arrays, state.params,
+                    frontier.next_marks, frontier.queues[member], frontier.used[member],
+                )  # fmt: skip
 
-        self._team.share(piece, cuts.size - 1)
+            return work
 
-    def _range(self, d: Delivery, frontier: Frontier) -> None:
-        offsets = d.task.side.offsets
-        cuts = d.begin + self._cuts(d.end - d.begin)
-        firsts = np.maximum(np.searchsorted(offsets, cuts[:-1], "right") - 1, d.first)
-        lasts = np.minimum(np.searchsorted(offsets, cuts[1:] - 1, "right"), d.last)
+        return [piece(k) for k in range(cuts.size - 1)]
+
+    def _runs(self, d: Delivery, runs: Runs, frontier: Frontier) -> list[Piece]:
         weights = NO_WEIGHTS if d.weights is None else d.weights
+        offsets, module, state = d.task.side.offsets, self._module, self._state
 
-        def piece(member: int, index: int) -> None:
-            frontier.used[member] = self._module.push_range(
-                firsts[index], lasts[index], cuts[index], cuts[index + 1], d.base, d.weight_base,
-                frontier.marks, frontier.everyone, offsets, d.targets, weights, self._state.arrays, self._state.params,
-                frontier.next_marks, frontier.queues[member], frontier.used[member],
-            )  # fmt: skip
+        def piece(run: int, begin: int, end: int, first: int, last: int) -> Piece:
+            base, weight_base = runs.base[run], runs.weight_base[run]
 
-        self._team.share(piece, cuts.size - 1)
+            def work(member: int) -> None:
+                frontier.used[member] = module.push_range(
+                    first, last, begin, end, base, weight_base, frontier.marks, frontier.everyone,
+                    offsets, d.targets, weights, state.arrays, state.params,
+                    frontier.next_marks, frontier.queues[member], frontier.used[member],
+                )  # fmt: skip
 
-    def _cuts(self, edges: int) -> Any:
-        """Where to cut `edges` edges into even pieces."""
-        if edges <= ALONE or self._team.size == 1:
-            pieces = max(1, -(-edges // MOST_EDGES))
-        else:
-            pieces = max(min(SHARES * self._team.size, edges // ALONE + 1), -(-edges // MOST_EDGES))
-        return np.linspace(0, edges, pieces + 1).astype(np.int64)
+            return work
+
+        found = []
+        for run in range(runs.first.size):
+            cuts = runs.begin[run] + even_cuts(int(runs.end[run] - runs.begin[run]))
+            firsts = np.maximum(np.searchsorted(offsets, cuts[:-1], "right") - 1, runs.first[run])
+            lasts = np.minimum(np.searchsorted(offsets, cuts[1:] - 1, "right"), runs.last[run])
+            found += [piece(run, cuts[k], cuts[k + 1], firsts[k], lasts[k]) for k in range(cuts.size - 1)]
+        return found
+
+
+def even_cuts(edges: int) -> Array:
+    """Where to cut `edges` edges into even pieces of at most PIECE."""
+    return np.linspace(0, edges, -(-edges // PIECE) + 1).astype(np.int64) if edges else np.zeros(1, np.int64)
+
+
+class Shift:
+    """One iteration's work, shared by the members of a team."""
+
+    def __init__(self, worker: Worker, deliveries: Iterator[Delivery], frontier: Frontier, done: Callable[[Delivery], None]) -> None:
+        self._worker, self._deliveries, self._frontier, self._done = worker, deliveries, frontier, done
+        self._taking = threading.Lock()  # held while waiting for a delivery, so finishing must not need it
+        self._counting = threading.Lock()
+        self._pieces: list[Piece] = []
+        self._delivery: Delivery | None = None
+        self._over = False
+        self.waited = self.worked = 0.0
+
+    def member(self, number: int) -> None:
+        """Take pieces until there are none; an error in one member ends the shift for all."""
+        try:
+            while (taken := self._take()) is not None:
+                delivery, piece = taken
+                start = time.perf_counter()
+                piece(number)
+                self._finish(delivery, time.perf_counter() - start)
+        except BaseException:
+            self._over = True
+            raise
+
+    def _take(self) -> tuple[Delivery, Piece] | None:
+        with self._taking:
+            while not self._pieces and not self._over:
+                start = time.perf_counter()
+                self._delivery = next(self._deliveries, None)
+                self.waited += time.perf_counter() - start
+                if self._delivery is None:
+                    self._over = True
+                    return None
+                self._pieces = self._worker.pieces(self._delivery, self._frontier)
+                self._delivery.pieces_left = len(self._pieces)
+                if not self._pieces:
+                    self._done(self._delivery)
+                self._pieces.reverse()
+            if self._over or self._delivery is None:
+                return None
+            return self._delivery, self._pieces.pop()
+
+    def _finish(self, delivery: Delivery, seconds: float) -> None:
+        with self._counting:
+            self.worked += seconds
+            delivery.pieces_left -= 1
+            if delivery.pieces_left == 0:
+                self._done(delivery)

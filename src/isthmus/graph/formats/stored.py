@@ -71,6 +71,9 @@ class StoreSource(ListSource):
             raise StoreError(f"{self.name}: a target of the arcs from {first} on is no vertex; run isthmus verify")
         return targets, checked_read(self.store, "out.weights", first, first + count) if self.weighted else None
 
+    def origin(self) -> dict[str, Any]:
+        return {**self.store.manifest.origin, "from": self.name}
+
     def numbering(self, budget: Budget) -> Any:
         return Renumbered(self.store, self.order, budget)
 

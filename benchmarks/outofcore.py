@@ -1,0 +1,171 @@
+"""From disk under a budget: time against what the link and the processor allow, memory against the promise.
+
+    python benchmarks/outofcore.py [--folder DIR] [--scales 22 24] [--grid 4000] [--budgets 5% 25%] [--rounds 3]
+
+For each graph, algorithm and budget the run from disk is compared with the larger of (a) the same run in memory
+and (b) what the link needs for the bytes and requests that the run made, at rates measured in this very run.
+Answers are compared before times. Prints Markdown; needs about 6 GB of disk in DIR for the default sizes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from harness import child, isthmus, table, verdict
+
+import isthmus as ist
+from isthmus.graph.files import BLOCK, aligned_empty
+from isthmus.graph.store import Store
+from isthmus.kernels.aio import Ring
+from isthmus.link.calibrate import measure
+from isthmus.link.link import Extents
+from isthmus.link.ssd import SsdLink
+
+JUDGED = 0.1  # seconds: shorter cells are shown, not judged
+
+
+def make(folder: Path, scales: list[int], side: int) -> dict[str, ist.Graph]:
+    graphs = {f"RMAT {s}": ist.generate("rmat", folder / f"rmat{s}.isthmus", scale=s, seed=1, weights="1:255") for s in scales}
+    if side:
+        graphs[f"grid {side}²"] = ist.generate("grid", folder / "grid.isthmus", rows=side, columns=side, seed=1, weights="1:255")
+    return graphs
+
+
+def run(graph: ist.Graph, algorithm: str, **how: Any) -> Any:
+    if algorithm == "pagerank":
+        return ist.pagerank(graph, tol=1e-4, **how)
+    return getattr(ist, algorithm)(graph, source=0, **how)
+
+
+def agree(algorithm: str, a: Any, b: Any) -> bool:
+    return bool(np.abs(a.values - b.values).sum() <= 2e-4 if algorithm == "pagerank" else np.array_equal(a.values, b.values))
+
+
+def link_seconds(summary: dict[str, Any], bandwidth: float, rate: float) -> float:
+    """What the link needs: bulk bytes at the bandwidth, single blocks at the request rate."""
+    engines = summary["engines"]
+    bulk = engines.get("filter", {"bytes": 0})["bytes"]
+    blocks = engines.get("zero_copy", {"bytes": 0})["bytes"] / BLOCK
+    return bulk / bandwidth + blocks / rate
+
+
+def cell(graph: ist.Graph, algorithm: str, budget: str, policy: str, rounds: int) -> dict[str, float]:
+    """Medians of runs in memory and from disk, in turns."""
+    first = run(graph, algorithm)
+    assert agree(algorithm, first, run(graph, algorithm, memory=budget, policy=policy))
+    near, far, limits, over = [], [], [], []
+    for _ in range(rounds):
+        profile = measure(graph.store)  # type: ignore[arg-type]
+        near.append(run(graph, algorithm).summary()["seconds"]["iterate"])
+        result = run(graph, algorithm, memory=budget, policy=policy)
+        summary = result.summary()
+        far.append(summary["seconds"]["iterate"])
+        limits.append(link_seconds(summary, profile.bandwidth, profile.request_rate))
+        over.append(statistics.mean(i.overhead for i in result.trace))
+    return {"near": statistics.median(near), "far": statistics.median(far), "link": statistics.median(limits),
+            "ratio": summary["transfer"]["ratio"], "iterations": summary["iterations"], "overhead": statistics.median(over)}  # fmt: skip
+
+
+def times(graphs: dict[str, ist.Graph], budgets: list[str], rounds: int) -> list[list[str]]:
+    rows = [["graph", "algorithm, recipe", "budget", "in memory", "link alone", "from disk", "÷ larger", "edges moved", "iterations", ""]]
+    for name, graph in graphs.items():
+        for algorithm, policy in (("pagerank", "filter"), ("bfs", "auto"), ("sssp", "auto")):
+            if name.startswith("grid") and algorithm == "sssp":
+                continue  # thousands of iterations more than BFS, and nothing else to see
+            for budget in budgets:
+                c = cell(graph, algorithm, budget, policy, 1 if name.startswith("grid") else rounds)
+                limit = max(c["near"], c["link"])
+                ratio = c["far"] / limit
+                judged = verdict(ratio, 1.3) if c["far"] >= JUDGED else "shown"
+                rows.append([name, f"{algorithm}, {policy}", budget, f"{c['near']:.2f} s", f"{c['link']:.2f} s", f"{c['far']:.2f} s",
+                             f"{ratio:.2f}", f"{c['ratio']:.1f} x", f"{c['iterations']:.0f}", judged])  # fmt: skip
+                if name.startswith("grid") and algorithm == "bfs":
+                    per = c["overhead"] * 1e3
+                    rows.append([name, "bfs: ms per iteration outside reads and kernels", budget, "", "", f"{per:.3f}", "", "", "", verdict(per, 1.0)])
+                print(" | ".join(rows[-1]), flush=True)
+    return rows
+
+
+def disk(store: Store) -> list[list[str]]:
+    """Bulk reads against dd, single blocks against the ring at depth 32."""
+    path = store.path / "out.targets"
+    size = store.manifest.sections["out.targets"].blocks * BLOCK
+    link = SsdLink(store, ["out.targets"], measure(store))
+    buffer = aligned_empty(96 << 20, np.uint8)
+    bulk, raw, singles, depth32 = [], [], [], []
+    random = np.random.default_rng(1)
+    ring = Ring(32)
+    for _ in range(5):
+        start = time.perf_counter()
+        subprocess.run(["dd", f"if={path}", "of=/dev/null", "bs=4M", "iflag=direct"], check=True, capture_output=True)
+        raw.append(path.stat().st_size / (time.perf_counter() - start))
+        start = time.perf_counter()
+        for at in range(0, size, buffer.size):
+            length = min(buffer.size, size - at)
+            link.move(Extents(np.zeros(1, np.int64), np.array([at]), np.array([length]), np.zeros(1, np.int64)), buffer)
+        bulk.append(size / (time.perf_counter() - start))
+        count = 16384
+        offsets = random.integers(0, size // BLOCK, count) * BLOCK
+        places = np.arange(count) * BLOCK % buffer.size
+        extents = Extents(np.zeros(count, np.int64), offsets, np.full(count, BLOCK), places)
+        start = time.perf_counter()
+        link.move(extents, buffer)
+        singles.append(count / (time.perf_counter() - start))
+        files = np.full(count, link._descriptors[0])
+        start = time.perf_counter()
+        ring.read(files, offsets, extents.lengths, places + buffer.ctypes.data, BLOCK)
+        depth32.append(count / (time.perf_counter() - start))
+    ring.close()
+    link.close()
+    share, requests = statistics.median(bulk) / statistics.median(raw), statistics.median(singles) / statistics.median(depth32)
+    return [
+        ["bulk reads ÷ dd iflag=direct bs=4M", f"{statistics.median(bulk) / 1e9:.2f} ÷ {statistics.median(raw) / 1e9:.2f} GB/s = {share:.2f}", "≥ 0.85", verdict(share, 0.85, False)],
+        ["single 4 KB reads ÷ the disk's rate at depth 32", f"{statistics.median(singles):,.0f} ÷ {statistics.median(depth32):,.0f} /s = {requests:.2f}", "≥ 0.80", verdict(requests, 0.8, False)],
+    ]  # fmt: skip
+
+
+def memory(graphs: dict[str, ist.Graph], budgets: list[str]) -> list[list[str]]:
+    """Peak RSS of whole processes, beyond the budget."""
+    rows = []
+    for name, graph in graphs.items():
+        worst = 0.0
+        which = ""
+        for budget in budgets:
+            for words in (["pagerank", "--tol", "1e-2"], ["bfs", "--source", "0"], ["sssp", "--source", "0"], ["weakly_connected_components"]):
+                if name.startswith("grid") and words[0] in ("bfs", "sssp"):
+                    continue
+                for policy in ("filter", "emogi", "auto"):
+                    done = child(isthmus("run", words[0], str(graph.path), *words[1:], "--memory", budget, "--policy", policy, "--json"))
+                    beyond = (done.peak_rss - json.loads(done.output)["memory"]["budget"]) / 1e6
+                    if beyond > worst:
+                        worst, which = beyond, f"{words[0]}, {policy}, {budget}"
+        rows.append([f"{name}: peak RSS beyond the budget, worst of all runs", f"{worst:.0f} MB ({which})", "≤ 250 MB", verdict(worst, 250)])
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--scales", type=int, nargs="*", default=[22, 24])
+    parser.add_argument("--grid", type=int, default=4000, help="side of the grid; 0: none")
+    parser.add_argument("--budgets", nargs="*", default=["5%", "25%"])
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        graphs = make(Path(name), options.scales, options.grid)
+        largest = max(graphs.values(), key=lambda g: g.edge_bytes)
+        facts = [["what", "measured", "target", ""], *disk(largest.store), *memory(graphs, options.budgets)]  # type: ignore[arg-type]
+        print(table(facts), "\n", flush=True)
+        print(table(times(graphs, options.budgets, options.rounds)))
+
+
+if __name__ == "__main__":
+    main()
