@@ -282,7 +282,7 @@ class Ingest:
             self_loops=out.self_loops,
             parallel=how == arcs.KEEP,
             in_edges="in" in written,
-            origin={**self.source.origin(), "self_loops": self.cleaning.self_loops, "parallel": self.cleaning.parallel},
+            origin={"self_loops": self.cleaning.self_loops, "parallel": self.cleaning.parallel, **self.source.origin()},
             negative_weights=negative,
         )
 

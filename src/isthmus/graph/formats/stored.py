@@ -72,7 +72,8 @@ class StoreSource(ListSource):
         return targets, checked_read(self.store, "out.weights", first, first + count) if self.weighted else None
 
     def origin(self) -> dict[str, Any]:
-        return {**self.store.manifest.origin, "from": self.name}
+        """The store's own: reordering does not change where a graph comes from."""
+        return self.store.manifest.origin
 
     def numbering(self, budget: Budget) -> Any:
         return Renumbered(self.store, self.order, budget)
