@@ -101,7 +101,7 @@ class Frontier:
     def activity(self, partitions: Partitions, offsets: Array, width: int, weight_width: int, block: int, team: Any) -> Activity:
         """One pass over the active vertices."""
         count = len(partitions)
-        found = Activity(*(np.zeros(count, np.int64) for _ in range(3)), partitions.arcs)
+        found = Activity(np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64), partitions.arcs)
         if self.list is not None:
             rows.activity_of_rows(
                 self.list, offsets, partitions.cuts, width, weight_width, block,

@@ -16,7 +16,6 @@ from isthmus.frontier import Frontier
 from isthmus.kernels import rows
 from isthmus.link.link import Array, Link
 
-
 ROWS = 1 << 16  # planned at once: bounds the plan's own memory to a few megabytes
 
 

@@ -84,7 +84,9 @@ def list_marked(marks: Any, everyone: Any, first: Any, last: Any, out: Any) -> A
 
 
 @kernel
-def rows_in_range(vertices: Any, offsets: Any, begin: Any, end: Any, base: Any, weight_base: Any, begins: Any, weight_begins: Any, lengths: Any) -> Any:
+def rows_in_range(
+    vertices: Any, offsets: Any, begin: Any, end: Any, base: Any, weight_base: Any, begins: Any, weight_begins: Any, lengths: Any
+) -> Any:
     """Where the rows lie in a buffer that holds the edges begin:end from position begin - base on."""
     for i in range(vertices.size):
         u = int64(vertices[i])
@@ -168,8 +170,11 @@ def plan_rows(
         extents, used = extend(begin, stop, width, block, gap, extents, at, sizes, used)
         begins[out] = (used - (at[extents - 1] + sizes[extents - 1]) + begin * width) // width
         if weight_width:
-            weight_extents, weight_used = extend(begin, stop, weight_width, block, gap, weight_extents, weight_at, weight_sizes, weight_used)
-            weight_begins[out] = (weight_used - (weight_at[weight_extents - 1] + weight_sizes[weight_extents - 1]) + begin * weight_width) // weight_width
+            weight_extents, weight_used = extend(
+                begin, stop, weight_width, block, gap, weight_extents, weight_at, weight_sizes, weight_used
+            )
+            weight_end = weight_at[weight_extents - 1] + weight_sizes[weight_extents - 1]
+            weight_begins[out] = (weight_used - weight_end + begin * weight_width) // weight_width
         kept[out] = vertices[row]
         lengths[out] = stop - begin
         out += 1

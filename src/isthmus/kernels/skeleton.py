@@ -188,8 +188,12 @@ def is_compiled(function: Any) -> bool:
 Failure = numba.core.errors.NumbaError
 
 
+TELLING = ("No implementation", "Use of unsupported", "Unknown attribute", "Cannot unify", "Untyped", "No conversion", "NameError")
+
+
 def reason(error: BaseException) -> str:
     """What Numba has to say, without its frame of hints."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = [line for line in lines if line.startswith(("No implementation", "Use of unsupported", "Unknown attribute", "Cannot unify", "Untyped", "No conversion", "NameError"))]
-    return telling[-1] if telling else lines[-1] if len(lines) == 1 else next((line for line in lines[1:] if not line.startswith(("-", "During", "File"))), lines[0])
+    telling = [line for line in lines if line.startswith(TELLING)]
+    others = [line for line in lines[1:] if not line.startswith(("-", "During", "File"))]
+    return (telling[-1:] or others[:1] or lines[:1] or [type(error).__name__])[0]

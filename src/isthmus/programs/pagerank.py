@@ -142,7 +142,7 @@ def shared(team: Any, size: int, work: Callable[[int, int], Any]) -> Array:
         parts[index] = work(min(index * step, size), min((index + 1) * step, size))
 
     team.each(part, team.size)
-    return np.sum(np.array([part or 0.0 for part in parts]), axis=0)
+    return np.asarray(np.sum(np.array([part or 0.0 for part in parts]), axis=0))
 
 
 def teleport_vector(shares: dict[Any, float], facts: Facts) -> Array:

@@ -55,7 +55,7 @@ def plan(graph: Graph, program: Program, memory: str | int | None, threads: int,
     if share:
         wanted = int(edge_bytes * parse_share(share[1]))
         if wanted < least_edges:
-            notes.append(f"{memory.strip() if isinstance(memory, str) else memory} of the edges raised to {format_size(least_edges)}, the least that works")
+            notes.append(f"{share[0].strip()} of the edges raised to {format_size(least_edges)}, the least that works")
         budget = vertex + max(wanted, least_edges)
     else:
         budget = int(available() * DEFAULT_SHARE) if memory is None else parse_size(memory)

@@ -66,7 +66,7 @@ def execute(
         near = plan(graph, program, memory, team.size, policy)
         if graph.path is None and not near.resident and far == "auto":
             if memory is not None and policy == "auto":
-                raise BudgetError(f"{graph} is held in memory already and does not fit the budget; ingest it into a store, or raise --memory")
+                raise BudgetError(f"{graph} is in memory already and does not fit the budget; ingest it into a store, or raise --memory")
             near.resident = True
         trace = Trace(notes=list(near.notes))
         link = open_link(graph, program, verify, far)
@@ -109,7 +109,7 @@ def execute(
 
 def check_sides(program: Program, graph: Graph) -> None:
     if "in" in program.sides and not graph.has_in_edges:
-        raise StoreError(f"{program.name} follows edges both ways, and {graph} was stored without in-edges; ingest it again without --no-in-edges")
+        raise StoreError(f"{program.name} follows in-edges, and {graph} was stored without them; ingest it again without --no-in-edges")
 
 
 def make_side(graph: Graph, program: Program, name: str, index: int, near: Near, block: int) -> Side:
@@ -215,7 +215,10 @@ def summarise(
     moved, requests = trace.total("bytes"), trace.total("requests")
     return {
         "algorithm": program.name,
-        "graph": {"path": str(graph.path) if graph.path else None, "vertices": graph.vertices, "edges": graph.edges, "arcs": graph.arcs, "edge_bytes": edge_bytes},
+        "graph": {
+            "path": str(graph.path) if graph.path else None, "vertices": graph.vertices, "edges": graph.edges, "arcs": graph.arcs,
+            "edge_bytes": edge_bytes,
+        },
         "device": "cpu",
         "policy": "resident" if near.resident else policy,
         "memory": {"budget": near.budget, "near_peak": near.peak, "rss_peak": peak_rss(), "split": near.as_dict()},

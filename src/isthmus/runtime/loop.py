@@ -10,6 +10,7 @@ import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -54,15 +55,10 @@ def run(
         program.before(state, frontier, facts)
         tasks, edges = plan(frontier, parts, record)
 
-        def done(delivery: Delivery) -> None:
-            record.delivered(delivery)
-            parts.cache.keep(delivery)
-            parts.pipeline.give_back(delivery)
-
         deliveries = itertools.chain(
             parts.cache.serve(frontier), parts.pipeline.fetch(tasks, parts.schedule, frontier, edges)
         )
-        record.wait, record.kernel = parts.worker.relax(deliveries, frontier, done, edges <= ALONE)
+        record.wait, record.kernel = parts.worker.relax(deliveries, frontier, partial(done, parts, record), edges <= ALONE)
         number += 1
         more = program.after(state, frontier, facts, number)
         if not program.everyone:
@@ -72,6 +68,13 @@ def run(
         watch(record)
         if not more:
             break
+
+
+def done(parts: Parts, record: Iteration, delivery: Delivery) -> None:
+    """A delivery has been worked on: count it, maybe keep some of it, free its buffer."""
+    record.delivered(delivery)
+    parts.cache.keep(delivery)
+    parts.pipeline.give_back(delivery)
 
 
 def plan(frontier: Frontier, parts: Parts, record: Iteration) -> tuple[list[Task], int]:
