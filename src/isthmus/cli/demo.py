@@ -41,7 +41,7 @@ def play(scale: int, path: Path) -> None:
     assert report is not None
     facts("", [
         ("made", f"{made.edges:,} edges in {seconds:.1f} s, {report.parallel_merged:,} repeated ones merged"),
-        ("on disk", f"{format_size(made.edge_bytes)} of edges; {verdict.blocks:,} blocks, {'every checksum right' if verdict.ok else 'DAMAGED'}"),
+        ("on disk", f"{format_size(made.edge_bytes)} of edges; {verdict.blocks:,} blocks, {'all sound' if verdict.ok else 'DAMAGED'}"),
     ])  # fmt: skip
     graph = open_graph(path)
     hub = max(range(min(graph.vertices, 64)), key=graph.degree)

@@ -32,7 +32,7 @@ ROWS_AT_ONCE = 1 << 17
 STAGED = 1 << 18  # rows handed to DuckDB at once
 
 
-class HashCollision(Exception):  # noqa: N818 - caught by whoever can read again
+class HashCollision(Exception):
     """Two different strings share a hash under this salt."""
 
 

@@ -34,7 +34,7 @@ MARK = b"\xef\xbb\xbf"  # some programs put it before UTF-8 text
 CODECS = {".gz": "gzip", ".zst": "zstd"}
 
 
-class BadLine(Exception):  # noqa: N818 - a line, caught before anyone sees it
+class BadLine(Exception):
     """A line the kernel refused: its status, its number within the block, its text."""
 
 
