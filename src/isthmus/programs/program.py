@@ -121,6 +121,7 @@ class Monotone(Program):
             raise rule(message, f"sides: expected ('out',), ('in',) or both, got {sides!r}")
         self.name, self.message, self.initial, self.combine = message.name, message, initial, combine
         self.start_value, self.column, self.sides = start, column, sides
+        self.state_bytes = 8 + vertex_bytes(message)
         self.values_given = dict(message.defaults)
         self.sources: list[Any] = []
 
@@ -159,7 +160,7 @@ def source(u, degree, state, params):
 def edge(x, u, v, w, state, params):
     value, degree = x
     values = state[0]
-    y = np.{kind}({self.message.call("value")})
+    y = np.{kind}({self.message.call("value", vertex=vertex_name(self.message, facts, 1))})
     if y {sign} values[v]:
         return y {sign} {atomic}(values, v, y)
     return False
@@ -173,13 +174,14 @@ def edge(x, u, v, w, state, params):
             values = np.arange(facts.vertices, dtype=kind) if naturals is None else naturals.astype(kind)
         else:
             values = np.full(facts.vertices, bound(self.initial, kind), kind)
+        arrays = (values, *natural_numbers(self.message, facts))
         if self.start_value is None:
-            return State((values,), None, params)
+            return State(arrays, None, params)
         if not self.sources:
             raise OptionError(f"{self.name} needs a source vertex")
         sources = np.array([facts.number(source) for source in self.sources], np.int64)
         values[sources] = bound(self.start_value, kind)
-        return State((values,), sources, params)
+        return State(arrays, sources, params)
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         return {self.column: state.arrays[0]}
@@ -203,6 +205,22 @@ def as_sources(source: Any) -> list[Any]:
     return list(source) if isinstance(source, list | tuple | set | np.ndarray) else [source]
 
 
+def vertex_bytes(message: Message) -> int:
+    """Bytes per vertex that a message takes which asks for the vertex: its number must not depend on the order."""
+    return 8 if "vertex" in message.arguments else 0
+
+
+def natural_numbers(message: Message, facts: Facts) -> tuple[Array, ...]:
+    """Every vertex's place in natural order, where a message asks for it and it is not the vertex's number anyway."""
+    numbers = facts.naturals() if "vertex" in message.arguments else None
+    return () if numbers is None else (numbers,)
+
+
+def vertex_name(message: Message, facts: Facts, position: int) -> str:
+    """What the text calls the vertex; its natural numbers are the state's array at `position`."""
+    return f"np.int64(state[{position}][u])" if natural_numbers(message, facts) else "u"
+
+
 def sample_weight(facts: Facts, reads_weights: bool) -> Any:
     """A weight such as the message will see: 1 on a graph that has none."""
     return np.ones(1, facts.weight_dtype if facts.weight_dtype is not None and reads_weights else np.int32)[0]
@@ -221,14 +239,13 @@ class Accumulative(Program):
     Active while |delta| exceeds the threshold. The default start is a residual of `initial` everywhere.
     """
 
-    state_bytes = 24
-
     def __init__(self, message: Message, initial: float, threshold: float, column: str) -> None:
         if not is_number(initial) or np.isinf(initial):
             raise rule(message, f"initial: expected a finite number, got {initial!r}")
         if not is_number(threshold) or threshold < 0:
             raise rule(message, f"threshold: expected a number of at least 0, got {threshold!r}")
         self.name, self.message, self.initial, self.threshold, self.column = message.name, message, initial, threshold, column
+        self.state_bytes = 24 + vertex_bytes(message)
         self.values_given = dict(message.defaults)
         self.sources: list[Any] = []
 
@@ -245,10 +262,11 @@ class Accumulative(Program):
     def functions(self, facts: Facts) -> str:
         last = len(self.message.defaults)
         self.message.check_result(np.float64(1), sample_weight(facts, self.reads_weights()), self.values_given)
+        vertex = vertex_name(self.message, facts, 3)
         if self.reads_weights():
-            source, spread = "state[2][u], degree", self.message.call("x[0]", degree="x[1]")
+            source, spread = "state[2][u], degree", self.message.call("x[0]", degree="x[1]", vertex=vertex)
         else:
-            source, spread = self.message.call("state[2][u]"), "x"
+            source, spread = self.message.call("state[2][u]", vertex=vertex), "x"
         return f"""{self.message.text}
 
 @compiled
@@ -276,7 +294,8 @@ def edge(x, u, v, w, state, params):
         params = (*(self.values_given[name] for name in self.message.defaults), float(self.threshold))
         active = np.flatnonzero(np.abs(residual) > self.threshold)
         start = None if active.size == facts.vertices else active
-        return State((np.zeros(facts.vertices), residual, np.zeros(facts.vertices)), start, params)
+        numbers = natural_numbers(self.message, facts)
+        return State((np.zeros(facts.vertices), residual, np.zeros(facts.vertices), *numbers), start, params)
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
         """Take the deltas of the active vertices, once per iteration however many pieces their edges come in."""
@@ -292,7 +311,7 @@ def edge(x, u, v, w, state, params):
 
 
 def take(state: State, frontier: Any, facts: Facts) -> None:
-    values, residual, deltas = state.arrays
+    values, residual, deltas = state.arrays[:3]
     if frontier.list is not None:
         vertices.take_rows(frontier.list, values, residual, deltas)
         return
