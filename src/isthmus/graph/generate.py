@@ -158,8 +158,8 @@ class Rmat(Generator):
 
 
 def alias_tables(quadrants: tuple[float, ...]) -> tuple[Array, Array]:
-    """Walker's alias method over the outcomes of 0 .. 4 levels at once: thresholds of 56 bits, and aliases."""
-    cuts = np.zeros((kernels.LEVELS + 1, 256), np.uint64)
+    """Walker's alias method over the outcomes of 0 .. 4 levels at once: thresholds of 24 bits, and aliases."""
+    cuts = np.zeros((kernels.LEVELS + 1, 256), np.uint32)
     aliases = np.zeros((kernels.LEVELS + 1, 256), np.uint8)
     for levels in range(kernels.LEVELS + 1):
         size = 4**levels
@@ -171,11 +171,11 @@ def alias_tables(quadrants: tuple[float, ...]) -> tuple[Array, Array]:
         share *= size / share.sum()
         small = [i for i in range(size) if share[i] < 1]
         large = [i for i in range(size) if share[i] >= 1]
-        cuts[levels, :size] = 1 << 56
+        cuts[levels, :size] = 1 << 24
         aliases[levels, :size] = np.arange(size, dtype=np.uint8)
         while small and large:
             low, high = small.pop(), large.pop()
-            cuts[levels, low] = int(share[low] * (1 << 56))
+            cuts[levels, low] = round(share[low] * (1 << 24))
             aliases[levels, low] = high
             share[high] -= 1 - share[low]
             (small if share[high] < 1 else large).append(high)

@@ -29,25 +29,41 @@ def draw(seed: Any, counter: Any) -> Any:
     return mix(mix(seed + uint64(GOLDEN)) + uint64(counter) * uint64(GOLDEN))
 
 
+@inline
+def pick(half: Any, levels: Any, cuts: Any, aliases: Any) -> Any:
+    """An outcome of `levels` levels from 32 random bits, by the alias method; without a branch to mispredict."""
+    outcome = int64(half & uint64((1 << (2 * levels)) - 1))
+    other = int64(aliases[levels, outcome])
+    take = int64((half & uint64(0xFFFFFFFF)) >> uint64(8) >= uint64(cuts[levels, outcome]))
+    return uint64(outcome + (other - outcome) * take)
+
+
 @kernel
 def rmat(seed: Any, first: Any, scale: Any, cuts: Any, aliases: Any, sources: Any, targets: Any) -> Any:
-    """RMAT edges first, first + 1, ...: each draw decides up to four levels by the alias method.
+    """RMAT edges first, first + 1, ...: each half of a draw decides up to four levels.
 
     Row k of `cuts` and `aliases` is the table for k levels; an outcome's high half are source bits.
     """
-    draws = (scale + LEVELS - 1) // LEVELS
+    pairs, rest = scale // (2 * LEVELS), scale % (2 * LEVELS)
+    draws = pairs + (1 if rest else 0)
+    high, low = max(0, rest - LEVELS), min(rest, LEVELS)
     for i in range(sources.size):
         u = v = uint64(0)
-        left = scale
-        for k in range(draws):
-            levels = min(left, LEVELS)
-            left -= levels
-            random = draw(seed, (first + i) * draws + k)
-            outcome = int64(random & uint64((1 << (2 * levels)) - 1))
-            if random >> uint64(8) >= cuts[levels, outcome]:
-                outcome = int64(aliases[levels, outcome])
-            u = u << uint64(levels) | uint64(outcome >> levels)
-            v = v << uint64(levels) | uint64(outcome & ((1 << levels) - 1))
+        at = (first + i) * draws
+        for k in range(pairs):
+            random = draw(seed, at + k)
+            a = pick(random, LEVELS, cuts, aliases)
+            b = pick(random >> uint64(32), LEVELS, cuts, aliases)
+            u = u << uint64(8) | a & uint64(0xF0) | b >> uint64(4)
+            v = v << uint64(8) | (a & uint64(0xF)) << uint64(4) | b & uint64(0xF)
+        if rest:
+            random = draw(seed, at + pairs)
+            a = pick(random, low, cuts, aliases)
+            u = u << uint64(low) | a >> uint64(low)
+            v = v << uint64(low) | a & ((uint64(1) << uint64(low)) - uint64(1))
+            b = pick(random >> uint64(32), high, cuts, aliases)
+            u = u << uint64(high) | b >> uint64(high)
+            v = v << uint64(high) | b & ((uint64(1) << uint64(high)) - uint64(1))
         sources[i] = u
         targets[i] = v
 
