@@ -105,9 +105,8 @@ class PageRank(Program):
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         values, residual, shares = state.arrays
         alpha, divisors = self.alpha, state.extra["divisors"]
-        values_sum, left, drift = shared(
-            facts.team, facts.vertices, lambda a, b: vertices.residual_sums(values, residual, shares, divisors, a, b)
-        )
+        sums = shared(facts.team, facts.vertices, lambda a, b: vertices.residual_sums(values, residual, shares, divisors, a, b))
+        values_sum, left, drift = sums.tolist()
         total = values_sum + left
         plain, settled = alpha / (1 - alpha) * left, alpha / (1 - alpha) ** 2 * drift
         self._last_step = 1.0 if plain <= settled else 1 / (1 - alpha)
