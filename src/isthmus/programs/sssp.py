@@ -16,8 +16,8 @@ from isthmus.programs.program import INT_MAX, Array, Facts, Monotone, State, mon
 
 @monotone(initial=np.inf, combine="min", start=0, column="distance")
 def whole(distance, weight, cutoff=INT_MAX):  # type: ignore[no-untyped-def]
-    total = distance + weight
-    return total if distance <= total <= cutoff else INT_MAX
+    # Compared before it is added: the compiler takes for granted that whole numbers do not wrap.
+    return distance + weight if weight <= cutoff - distance else INT_MAX
 
 
 @monotone(initial=np.inf, combine="min", start=0, column="distance")

@@ -1,0 +1,197 @@
+"""PageRank: the bound that is promised, against dense power iteration and NetworkX, on graphs made to break it."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests import oracles
+from tests.naive import clean
+
+import isthmus as ist
+from isthmus.errors import OptionError
+
+SETTINGS = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+ROUNDING = 1e-13  # what plain sums of doubles may add to a bound of zero
+
+
+def build(edges, n, directed=True, **options):
+    dtypes = (np.int64, np.int64) if not edges or edges[0][2] is None else (np.int64, np.int64, np.float64)
+    return ist.read(tuple(np.array([e[i] for e in edges], kind) for i, kind in enumerate(dtypes)), vertices=n, directed=directed, **options)
+
+
+def error_of(result, expected):
+    return sum(abs(a - expected[v]) for v, a in enumerate(result.values.tolist()))
+
+
+def assert_within(result, expected, tol):
+    facts = result.summary()["result"]
+    error = error_of(result, expected)
+    assert facts["converged"]
+    assert error <= tol + ROUNDING
+    assert error <= facts["error_bound"] + ROUNDING
+    assert facts["error_bound"] <= tol
+    assert result.values.sum() == pytest.approx(1, abs=1e-12)
+
+
+def shapes():
+    """Graphs that power iteration finds hard: few edges, many ends, two sides, many parts, long cycles."""
+    draw = random.Random(5)
+    return {
+        "dangling-heavy": [(draw.randrange(4), draw.randrange(60), None) for _ in range(80)],
+        "bipartite": [(u + 30 * side, draw.randrange(30) + 30 * (1 - side), None) for u in range(30) for side in (0, 1) for _ in range(4)],
+        "disconnected": [(10 * part + draw.randrange(10), 10 * part + draw.randrange(10), None) for part in range(6) for _ in range(15)],
+        "cycle": [(i, (i + 1) % 60, None) for i in range(60)],
+        "cycle-with-tail": [(i, i + 1, None) for i in range(59)] + [(30, 0, None)],
+        "star-in": [(v, 0, None) for v in range(1, 60)],
+        "star-out": [(0, v, None) for v in range(1, 60)],
+        "loops": [(v, v, None) for v in range(60)] + [(0, 1, None)],
+        "nothing": [],
+        "two-cliques": [(u, v, None) for base in (0, 30) for u in range(base, base + 30) for v in range(base, base + 30)] + [(0, 30, None)],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", list(shapes()))
+@pytest.mark.parametrize("pulls", [True, False])
+def test_the_bound_holds_on_awkward_graphs(shape, pulls):
+    edges = shapes()[shape]
+    graph = build(edges, 60, in_edges=pulls)
+    for alpha in (0.3, 0.85, 0.99):
+        expected = oracles.pagerank(clean(edges, range(60)), alpha)
+        for tol in (1e-2, 1e-6, 1e-10):
+            result = ist.pagerank(graph, alpha, tol=tol, max_iter=5000)
+            assert_within(result, expected, tol)
+
+
+@st.composite
+def graphs(draw, weights):
+    n = draw(st.integers(1, 12))
+    ends = draw(st.integers(0, n - 1))  # vertices above it only receive
+    edges = draw(st.lists(st.tuples(st.integers(0, ends), st.integers(0, n - 1), weights), max_size=36))
+    return edges, n
+
+
+alphas = st.sampled_from([0.2, 0.5, 0.85, 0.95])
+tols = st.sampled_from([1e-1, 1e-4, 1e-8])
+
+
+@SETTINGS
+@given(graphs(st.none()), alphas, tols, st.booleans())
+def test_even_teleport(graph, alpha, tol, directed):
+    edges, n = graph
+    expected = oracles.pagerank(clean(edges, range(n), directed=directed), alpha)
+    assert_within(ist.pagerank(build(edges, n, directed), alpha, tol=tol), expected, tol)
+
+
+@SETTINGS
+@given(graphs(st.none()), alphas, tols, st.data())
+def test_personal_teleport_and_another_way_for_dangling_mass(graph, alpha, tol, data):
+    edges, n = graph
+    share = st.dictionaries(st.integers(0, n - 1), st.floats(0.1, 5), min_size=1)
+    personal, dangling = data.draw(st.one_of(st.none(), share)), data.draw(st.one_of(st.none(), share))
+    expected = oracles.pagerank(clean(edges, range(n)), alpha, personal, dangling)
+    result = ist.pagerank(build(edges, n), alpha, personal, tol=tol, dangling=dangling)
+    assert_within(result, expected, tol)
+
+
+@SETTINGS
+@given(graphs(st.one_of(st.just(0.0), st.floats(1e-3, 100))), alphas, tols, st.booleans())
+def test_by_weight(graph, alpha, tol, pulls):
+    """A vertex all of whose edges weigh nothing is dangling."""
+    edges, n = graph
+    made = build(edges, n, in_edges=pulls)
+    if not made.weighted:
+        with pytest.raises(OptionError, match="has no weights"):
+            ist.pagerank(made, weight=True)
+        return
+    expected = oracles.pagerank(clean(edges, range(n)), alpha, weight=True)
+    assert_within(ist.pagerank(made, alpha, tol=tol, weight=True), expected, tol)
+
+
+@settings(max_examples=25, deadline=None)
+@given(graphs(st.floats(0.5, 4)), st.data())
+def test_networkx_says_the_same(graph, data):
+    edges, n = graph
+    other = nx.MultiDiGraph()
+    other.add_nodes_from(range(n))
+    other.add_weighted_edges_from(edges)
+    share = st.dictionaries(st.integers(0, n - 1), st.floats(0.1, 5), min_size=1)
+    personal, dangling = data.draw(st.one_of(st.none(), share)), data.draw(st.one_of(st.none(), share))
+    weight = bool(edges) and data.draw(st.booleans())
+    theirs = nx.pagerank(other, 0.85, personal, 10_000, 1e-12, None, "weight" if weight else None, dangling)
+    ours = ist.pagerank(build(edges, n), 0.85, personal, tol=1e-9, weight=weight, dangling=dangling)
+    assert error_of(ours, theirs) <= 1e-8
+
+
+@settings(max_examples=40, deadline=None)
+@given(graphs(st.none()), st.integers(0, 6), st.sampled_from([0.0, 0.5, 0.85, 1.0]), st.booleans())
+def test_a_fixed_number_of_rounds(graph, iterations, alpha, pulls):
+    edges, n = graph
+    expected = oracles.pagerank(clean(edges, range(n)), alpha, iterations=iterations)
+    result = ist.pagerank(build(edges, n, in_edges=pulls), alpha, iterations=iterations)
+    assert error_of(result, expected) <= 1e-13
+    assert len(result.trace) == iterations
+
+
+def test_two_solves_at_a_high_alpha():
+    """The share of the second solution multiplies errors by up to 1 / (1 - alpha); a quarter of tol each is too much."""
+    edges = [(0, v, None) for v in range(1, 40)] + [(v, v + 1, None) for v in range(1, 20)]
+    graph = build(edges, 40)
+    for alpha in (0.5, 0.9, 0.99):
+        for tol in (1e-1, 1e-3, 1e-5):
+            expected = oracles.pagerank(clean(edges, range(40)), alpha, {0: 1.0}, {7: 3.0, 8: 1.0})
+            assert_within(ist.pagerank(graph, alpha, {0: 1.0}, 5000, tol, dangling={7: 3.0, 8: 1.0}), expected, tol)
+
+
+def test_stopping_short_of_the_bound_says_so():
+    graph = build([(i, (i * 7 + 1) % 50, None) for i in range(50)] + [(0, 9, None)], 50)
+    result = ist.pagerank(graph, max_iter=2, tol=1e-12)
+    facts = result.summary()["result"]
+    assert len(result.trace) == 2
+    assert not facts["converged"]
+    assert facts["error_bound"] > 1e-12
+    assert result.trace.notes[-1].startswith("stopped after 2 iterations; the error is bounded by ")
+    expected = oracles.pagerank(clean([(i, (i * 7 + 1) % 50, None) for i in range(50)] + [(0, 9, None)], range(50)))
+    assert error_of(result, expected) <= facts["error_bound"]
+
+
+def test_no_vertex_is_right_at_once():
+    none = np.empty(0, np.int64)
+    result = ist.pagerank(ist.read((none, none)))
+    assert result.summary()["result"] == {"highest": 0.0, "error_bound": 0.0, "converged": True}
+    assert json.loads(json.dumps(result.summary(), allow_nan=False))
+    assert result.trace.notes == []
+
+
+def test_options_that_make_no_sense():
+    graph = build([(0, 1, None)], 2)
+    for alpha in (0, 1, -0.5, math.nan):
+        with pytest.raises(OptionError, match=f"alpha: expected a number between 0 and 1, got {alpha}"):
+            ist.pagerank(graph, alpha)
+        with pytest.raises(OptionError, match=f"alpha: expected a number between 0 and 1, got {alpha}"):
+            ist.pagerank(graph, alpha, dangling={0: 1})
+    for tol in (0, -1, math.nan):
+        with pytest.raises(OptionError, match=f"tol: expected a number above 0, got {tol}"):
+            ist.pagerank(graph, tol=tol)
+    with pytest.raises(OptionError, match="max_iter: expected at least 1, got 0"):
+        ist.pagerank(graph, max_iter=0)
+    with pytest.raises(OptionError, match="iterations: expected at least 0, got -1"):
+        ist.pagerank(graph, iterations=-1)
+    for extra in ({"personalization": {0: 1}}, {"dangling": {0: 1}}, {"weight": True}):
+        with pytest.raises(OptionError, match="a fixed number of iterations is LDBC's PageRank"):
+            ist.pagerank(graph, iterations=3, **extra)
+    for shares, complaint in (({0: -1}, "expected shares of at least 0, got -1 for vertex 0"), ({0: math.nan}, "got nan for vertex 0"),
+                              ({0: math.inf}, "got inf for vertex 0"), ({0: 0}, "at least one vertex with a share above 0"),
+                              ({}, "at least one vertex with a share above 0")):  # fmt: skip
+        with pytest.raises(OptionError, match=complaint):
+            ist.pagerank(graph, personalization=shares)
+        with pytest.raises(OptionError, match=complaint):
+            ist.pagerank(graph, dangling=shares)
+    with pytest.raises(ist.UnknownVertexError, match="no vertex 9 in the graph"):
+        ist.pagerank(graph, personalization={9: 1})
