@@ -21,6 +21,10 @@ _WHERE = {
     "sssp": ("isthmus.runtime.algorithms", "sssp"),
     "weakly_connected_components": ("isthmus.runtime.algorithms", "weakly_connected_components"),
     "pagerank": ("isthmus.runtime.algorithms", "pagerank"),
+    "widest_path": ("isthmus.runtime.more_algorithms", "widest_path"),
+    "katz": ("isthmus.runtime.more_algorithms", "katz"),
+    "php": ("isthmus.runtime.more_algorithms", "php"),
+    "multi_source_bfs": ("isthmus.runtime.more_algorithms", "multi_source_bfs"),
     "monotone": ("isthmus.programs.program", "monotone"),
     "accumulative": ("isthmus.programs.program", "accumulative"),
     "Program": ("isthmus.programs.program", "Program"),
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
     from isthmus.graph.verify import verify
     from isthmus.programs.program import Program, accumulative, monotone
     from isthmus.runtime.algorithms import bfs, pagerank, run, sssp, weakly_connected_components
+    from isthmus.runtime.more_algorithms import katz, multi_source_bfs, php, widest_path
 
 
 def __getattr__(name: str) -> Any:

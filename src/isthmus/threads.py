@@ -136,6 +136,18 @@ class Team:
         """work(0) ... work(count - 1), shared out as members become free."""
         self.share(lambda _, index: work(index), count)
 
+    def split(self, work: Callable[[int, int], Result], size: int) -> list[Result]:
+        """work(first, last) on even parts of 0:size, one per member; what they returned, in order, nothing for 0:0."""
+        step = -(-size // self.size) or 1
+        found: dict[int, Result] = {}
+
+        def part(index: int) -> None:
+            found[index] = work(index * step, min((index + 1) * step, size))
+
+        count = -(-size // step)
+        self.each(part, count)
+        return [found[index] for index in range(count)]
+
     def close(self) -> None:
         for inbox in self._work:
             inbox.put(None)

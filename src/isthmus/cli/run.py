@@ -71,6 +71,40 @@ def pagerank(
     }  # fmt: skip
 
 
+def widest_path(source: Source) -> Answer:
+    """Widths of the widest paths from a source."""
+    return {"source": source}
+
+
+def katz(
+    alpha: Annotated[float, typer.Option(help="What a step of a walk costs; below 1 / the largest eigenvalue.")] = 0.1,
+    beta: Annotated[float, typer.Option(help="What every vertex starts with.")] = 1.0,
+    max_iter: Annotated[int, typer.Option(min=1, help="Iterations after which to stop short of the bound.")] = 1000,
+    tol: Annotated[float, typer.Option(help="Bound on the relative error of every entry.")] = 1e-6,
+    normalized: Annotated[bool, typer.Option(help="Scale the scores to length 1.")] = True,
+    weight: Annotated[bool, typer.Option("--weight", help="Count a walk as the product of its weights.")] = False,
+) -> Answer:
+    """Importance by the number of walks that end at a vertex."""
+    return {"alpha": alpha, "beta": beta, "max_iter": max_iter, "tol": tol, "normalized": normalized, "weight": weight}
+
+
+def php(
+    source: Source,
+    alpha: Annotated[float, typer.Option(help="The chance of going on after every step.")] = 0.8,
+    tol: Annotated[float, typer.Option(help="Bound on the L1 error of the result.")] = 1e-6,
+    weight: Annotated[bool, typer.Option("--weight", help="Follow edges in proportion to their weights.")] = False,
+) -> Answer:
+    """Nearness to a source by penalised hitting probability."""
+    return {"source": source, "alpha": alpha, "tol": tol, "weight": weight}
+
+
+def multi_source_bfs(
+    sources: Annotated[list[str], typer.Option("--source", help="A vertex to start from; give it up to 64 times.", show_default=False)],
+) -> Answer:
+    """Distances in edges from many sources at once."""
+    return {"sources": sources}
+
+
 def parse_shares(texts: list[str] | None, graph: Any) -> dict[Any, float] | None:
     """VERTEX=SHARE words to a dictionary by vertex id."""
     from isthmus.errors import OptionError
@@ -96,7 +130,7 @@ def act(
     from isthmus.cli.console import Watch, facts, show_json, warn
     from isthmus.errors import OptionError
     from isthmus.graph.build import open_graph
-    from isthmus.runtime import algorithms
+    from isthmus.runtime import algorithms, more_algorithms
 
     if output is not None and output.suffix.lower() not in (".parquet", ".csv", ".npy"):
         raise OptionError(f"{output}: expected a name that ends in .parquet, .csv or .npy")
@@ -105,11 +139,13 @@ def act(
     graph = open_graph(store)
     if "source" in answer:
         answer["source"] = graph.ids.parse(answer["source"])
+    if "sources" in answer:
+        answer["sources"] = [graph.ids.parse(source) for source in answer["sources"]]
     for option in ("personalization", "dangling"):
         if option in answer:
             answer[option] = parse_shares(answer[option], graph)
     with Watch(name) as watch:
-        result = getattr(algorithms, name)(
+        result = getattr(algorithms if hasattr(algorithms, name) else more_algorithms, name)(
             graph, **answer, memory=memory, policy=policy, device=device, threads=threads, verify=verify,
             watch=watch.seen, say=watch.say,
         )  # fmt: skip
@@ -126,7 +162,8 @@ def act(
 
 def register(app: typer.Typer) -> None:
     group = typer.Typer(no_args_is_help=True, help="Run an algorithm on a store.")
-    for algorithm in (bfs, sssp, weakly_connected_components, pagerank):
+    more = (widest_path, katz, php, multi_source_bfs)
+    for algorithm in (bfs, sssp, weakly_connected_components, pagerank, *more):
         group.command(algorithm.__name__)(compose(algorithm, shared, act))
     group.command("wcc", hidden=True)(compose(weakly_connected_components, shared, act))
     app.add_typer(group, name="run")

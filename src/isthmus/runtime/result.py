@@ -23,6 +23,7 @@ ROWS_AT_ONCE = 1 << 19
 INT_MAX, INT_MIN = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 VERTEX_COLUMNS = ("predecessor", "labels")  # values that are vertices
 NO_VERTEX = -1
+NARROW = "distance_"  # how columns are named that are kept in 32 bits, where the largest number means unreached
 
 
 class Result:
@@ -73,7 +74,8 @@ class Result:
 
     def _part(self, name: str, begin: int, end: int) -> Array:
         column = self._columns[name]
-        return column[begin:end] if self._order is None else column[self._order[begin:end]]
+        part = column[begin:end] if self._order is None else column[self._order[begin:end]]
+        return widened(part) if name.startswith(NARROW) else part
 
     def _users(self, name: str, numbers: Array) -> Array:
         """User ids of vertex numbers; labels count in natural order, predecessors in the store's."""
@@ -117,8 +119,7 @@ class Result:
                 users = self._users(name, np.where(missing, 0, values)) if values.size else self.graph.ids.natural(0, 0)
                 columns[name] = as_arrow(users, missing)
             else:
-                unreached = (values == INT_MAX) | (values == INT_MIN) if values.dtype.kind == "i" else np.isinf(values)
-                columns[name] = as_arrow(values, unreached)
+                columns[name] = as_arrow(values, unreached(name, values))
         return pa.RecordBatch.from_pydict(columns)
 
     def save(self, path: str | Path) -> None:
@@ -174,6 +175,20 @@ class Result:
             ("near memory", f"{used}; process peak {format_size(memory['rss_peak'])}"),
         ]
         return rows
+
+
+def widened(values: Array) -> Array:
+    """Distances of 32 bits as int64."""
+    wide = values.astype(np.int64)
+    wide[values == np.iinfo(values.dtype).max] = INT_MAX
+    return wide
+
+
+def unreached(name: str, values: Array) -> Array:
+    """Values that are null in Arrow. The source of widest paths is infinitely wide, and that is an answer."""
+    high, low = (INT_MAX, INT_MIN) if values.dtype.kind == "i" else (np.inf, -np.inf)
+    missing: Array = values == low if name == "width" else (values == high) | (values == low)
+    return missing
 
 
 def shown(value: Any) -> str:

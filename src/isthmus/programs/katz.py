@@ -1,0 +1,86 @@
+"""Katz centrality with a guaranteed bound: x = beta + alpha A^T x, summed walk by walk.
+
+Every iteration takes the whole residual r into x and leaves r' = alpha A^T r, so that at all times
+alpha A^T x = x + r - beta. Call m the least of (beta - r) / x over all vertices. Once m is above 0,
+alpha A^T x <= (1 - m) x, and with r <= c x all that is still to come is at most c (1 - m) / m times x, entry by
+entry (Collatz and Wielandt's bound on the spectral radius, read off the iteration itself). So the answer x + r has
+a relative error of at most c (1 - m) / m in every single entry, without knowing the largest eigenvalue; the run
+stops when that is at most `tol`. If alpha is too large for walks to die out, m never rises above 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isthmus.errors import OptionError
+from isthmus.kernels import scores
+from isthmus.programs.pagerank import PULL, PUSH
+from isthmus.programs.program import Array, Facts, Program, State
+
+
+class Katz(Program):
+    """`tol` bounds the relative error of every entry. `weight`: a walk counts the product of its weights."""
+
+    name = "katz"
+    everyone = True
+    state_bytes = 24
+
+    def __init__(
+        self, alpha: float = 0.1, beta: float = 1.0, tol: float = 1e-6, max_iter: int = 1000, weight: bool = False, pulls: bool = True
+    ) -> None:
+        for name, value in (("alpha", alpha), ("beta", beta), ("tol", tol)):
+            if not (value > 0 and np.isfinite(value)):
+                raise OptionError(f"{name}: expected a finite number above 0, got {value}")
+        if max_iter < 1:
+            raise OptionError(f"max_iter: expected at least 1, got {max_iter}")
+        self.alpha, self.beta, self.tol, self.max_iter, self.pulls = float(alpha), float(beta), tol, max_iter, pulls
+        self._weight = weight
+        self.sides = ("in",) if pulls else ("out",)
+        self.error_bound = np.inf
+        self.converged = False
+
+    def reads_weights(self) -> bool:
+        return self._weight
+
+    def functions(self, facts: Facts) -> str:
+        return (PULL if self.pulls else PUSH).format(times_weight=" * w" if self._weight else "")
+
+    def begin(self, facts: Facts) -> State:
+        """Values, the residual, and alpha times what was taken from it."""
+        if not facts.vertices:  # nothing to be wrong about
+            self.error_bound, self.converged = 0.0, True
+        return State((np.zeros(facts.vertices), np.full(facts.vertices, self.beta), np.zeros(facts.vertices)), None)
+
+    def before(self, state: State, frontier: Any, facts: Facts) -> None:
+        facts.team.split(lambda a, b: scores.send_scaled(a, b, self.alpha, *state.arrays), facts.vertices)
+
+    def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
+        values, residual = state.arrays[:2]
+        parts = facts.team.split(lambda a, b: scores.katz_bounds(a, b, self.beta, values, residual), facts.vertices)
+        share, margin = max(part[0] for part in parts), min(part[1] for part in parts)
+        if not np.isfinite(share):
+            raise OptionError(too_large(self.alpha))
+        self.error_bound = share * (1 - margin) / margin if margin > 0 else np.inf
+        self.converged = self.error_bound <= self.tol
+        return not self.converged
+
+    def result(self, state: State, facts: Facts) -> dict[str, Array]:
+        values, residual = state.arrays[:2]
+        if np.isinf(self.error_bound):
+            raise OptionError(f"{too_large(self.alpha)}, or max_iter = {self.max_iter} is too small")
+        values += residual
+        return {"katz_centrality": values}
+
+    def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
+        scores = columns["katz_centrality"]
+        return {
+            "highest": float(scores.max()) if scores.size else 0.0,
+            "error_bound": float(self.error_bound),
+            "converged": self.converged,
+        }
+
+
+def too_large(alpha: float) -> str:
+    return f"alpha: with {alpha:g} walks do not die out: expected less than 1 / the largest eigenvalue"

@@ -1,0 +1,76 @@
+"""Breadth-first searches from up to 64 sources that share every read (MS-BFS, Then et al. 2014).
+
+A vertex holds one bit per source in three words: who has seen it, who stands on it now, who comes next. An edge
+hands the bits of those who stand on its tail to its head, as far as they are new there. Levels are synchronous:
+the bits that arrive in one iteration stand there in the next, which is also when their distance is noted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isthmus.errors import OptionError
+from isthmus.kernels import masks
+from isthmus.programs.program import Array, Facts, Program, State
+
+MOST = 64  # bits of a word
+UNREACHED = np.iinfo(np.uint32).max
+
+
+class MultiSourceBFS(Program):
+    """One column of distances per source; kept in 32 bits, where the largest number means unreached."""
+
+    name = "multi_source_bfs"
+    order_free = False
+
+    def __init__(self, sources: list[Any]) -> None:
+        if not 1 <= len(sources) <= MOST:
+            raise OptionError(f"sources: expected 1 to {MOST} vertices, got {len(sources)}")
+        self.sources = list(sources)
+        self.state_bytes = 24 + 4 * len(sources)
+
+    def reads_weights(self) -> bool:
+        return False
+
+    def functions(self, facts: Facts) -> str:
+        return """
+@compiled
+def source(u, degree, state, params):
+    return state[1][u]
+
+
+@compiled
+def edge(x, u, v, w, state, params):
+    fresh = x & ~state[0][v] & ~state[2][v]
+    if fresh == 0:
+        return False
+    atomic_or(state[2], v, fresh)
+    return True
+"""
+
+    def begin(self, facts: Facts) -> State:
+        numbers = np.array([facts.number(source) for source in self.sources], np.int64)
+        if np.unique(numbers).size < numbers.size:
+            raise OptionError(f"sources: expected different vertices, got {self.sources}")
+        seen, here, coming = (np.zeros(facts.vertices, np.uint64) for _ in range(3))
+        coming[numbers] = np.uint64(1) << np.arange(numbers.size, dtype=np.uint64)
+        distances = np.full((numbers.size, facts.vertices), UNREACHED, np.uint32)
+        return State((seen, here, coming), numbers, (), {"distances": distances, "level": 0})
+
+    def before(self, state: State, frontier: Any, facts: Facts) -> None:
+        """Whoever was coming is here now, at this level's distance."""
+        level, distances = state.extra["level"], state.extra["distances"]
+        state.extra["level"] += 1
+        if frontier.list is not None:
+            masks.arrive_rows(frontier.list, level, *state.arrays, distances)
+            return
+        facts.team.split(lambda a, b: masks.arrive_range(a, b, frontier.marks, level, *state.arrays, distances), facts.vertices)
+
+    def result(self, state: State, facts: Facts) -> dict[str, Array]:
+        return {f"distance_{source}": row for source, row in zip(self.sources, state.extra["distances"], strict=True)}
+
+    def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
+        reached = sum(int(np.count_nonzero(column != UNREACHED)) for column in columns.values())
+        return {"sources": len(columns), "reached": reached, "depth": max(0, state.extra["level"] - 1)}

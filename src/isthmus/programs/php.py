@@ -1,0 +1,75 @@
+"""Penalised hitting probability: how near the source is, by walks that it does not take part in again.
+
+php[source] = 1, and php[v] = alpha * sum of php[u] w(u, v) / w(u) over the edges u -> v for everyone else, w(u) the
+sum of u's edge weights (Guan et al. 2011; in the delta form of Maiter, Zhang et al. 2014, which HyTGraph runs). What
+flows back into the source is absorbed there.
+
+A vertex is active while its residual exceeds tol (1 - alpha) / (alpha n). When nobody is, all residuals
+together are at most tol (1 - alpha) / alpha; adding them to the values leaves an L1 error of at most `tol`,
+because every step keeps at most alpha of what is sent.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isthmus.errors import OptionError
+from isthmus.programs.program import Array, Facts, Program, State, take
+
+UNWEIGHTED = "np.float64(degree)"
+BY_WEIGHT = "state[3][u]"
+
+
+class PHP(Program):
+    """`tol` bounds the L1 error. `strengths`: each vertex's sum of edge weights, to follow edges in proportion to them."""
+
+    name = "php"
+
+    def __init__(self, source: Any, alpha: float = 0.8, tol: float = 1e-6, strengths: Array | None = None) -> None:
+        if not 0 < alpha < 1:
+            raise OptionError(f"alpha: expected a number between 0 and 1, got {alpha}")
+        if not tol > 0:
+            raise OptionError(f"tol: expected a number above 0, got {tol}")
+        self.source, self.alpha, self.tol, self.strengths = source, float(alpha), tol, strengths
+        self.state_bytes = 24 if strengths is None else 32
+
+    def reads_weights(self) -> bool:
+        return self.strengths is not None
+
+    def functions(self, facts: Facts) -> str:
+        return f"""
+@compiled
+def source(u, degree, state, params):
+    strength = {UNWEIGHTED if self.strengths is None else BY_WEIGHT}
+    return params[0] * state[2][u] / strength if strength > 0 else 0.0
+
+
+@compiled
+def edge(x, u, v, w, state, params):
+    if v == params[2]:
+        return False
+    more = x * w
+    return atomic_add(state[1], v, more) + more > params[1]
+"""
+
+    def begin(self, facts: Facts) -> State:
+        root = facts.number(self.source)
+        residual = np.zeros(facts.vertices)
+        residual[root] = 1.0
+        threshold = self.tol * (1 - self.alpha) / (self.alpha * facts.vertices)
+        strengths = () if self.strengths is None else (self.strengths,)
+        arrays = (np.zeros(facts.vertices), residual, np.zeros(facts.vertices), *strengths)
+        return State(arrays, np.array([root]), (self.alpha, threshold, root))
+
+    def before(self, state: State, frontier: Any, facts: Facts) -> None:
+        take(state, frontier, facts)
+
+    def result(self, state: State, facts: Facts) -> dict[str, Array]:
+        values, residual = state.arrays[:2]
+        values += residual
+        return {"php": values}
+
+    def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
+        return {"reached": int(np.count_nonzero(columns["php"])), "error_bound": self.tol}

@@ -1,0 +1,32 @@
+"""Widest paths from one source: a path is as wide as its narrowest edge, and every vertex keeps the widest.
+
+Also called bottleneck or maximum-capacity paths (SSWP in Grus and Subway). Max-min over weights of any sign, so
+nothing overflows and any order of propagation ends at the same widths.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isthmus.programs.program import Array, Monotone, State, monotone
+
+
+@monotone(initial=-np.inf, combine="max", start=np.inf, column="width")
+def narrowest(width, weight):  # type: ignore[no-untyped-def]
+    return min(width, weight)
+
+
+class WidestPath(Monotone):
+    """The width of the widest path from `source`; its own is the largest number, an unreached vertex's the smallest."""
+
+    def __init__(self, source: Any) -> None:
+        program = narrowest
+        super().__init__(program.message, program.initial, program.combine, program.start_value, program.column, program.sides)
+        self.name, self.sources = "widest_path", [source]
+
+    def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
+        widths = columns["width"]
+        reached = widths != (np.iinfo(np.int64).min if widths.dtype.kind == "i" else -np.inf)
+        return {"reached": int(reached.sum()), "narrowest": widths[reached].min().item()}

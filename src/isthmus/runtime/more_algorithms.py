@@ -1,0 +1,67 @@
+"""More algorithms as functions; see `algorithms` for what their arguments have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isthmus.errors import OptionError
+from isthmus.graph.graph import Graph
+from isthmus.programs.katz import Katz
+from isthmus.programs.multi_source_bfs import MultiSourceBFS
+from isthmus.programs.pagerank import Strengths
+from isthmus.programs.php import PHP
+from isthmus.programs.program import as_sources
+from isthmus.programs.widest_path import WidestPath
+from isthmus.runtime.algorithms import merged
+from isthmus.runtime.execute import execute
+from isthmus.runtime.result import Result
+
+
+def widest_path(graph: Graph, source: Any, **how: Any) -> Result:
+    """The width of the widest path from `source`: the largest smallest weight. Without weights every edge counts as 1."""
+    result = execute(WidestPath(source), graph, **how)
+    if not graph.weighted:
+        result.trace.notes.append("the graph has no weights: every edge counts as 1")
+    return result
+
+
+def katz(
+    graph: Graph, alpha: float = 0.1, beta: float = 1.0, max_iter: int = 1000, tol: float = 1e-6, normalized: bool = True,
+    weight: bool = False, **how: Any,
+) -> Result:  # fmt: skip
+    """Katz centrality, every entry with a relative error of at most `tol` before it is normalized to length 1."""
+    need_weights(graph, weight, "katz")
+    program = Katz(alpha, beta, tol, max_iter, weight, graph.has_in_edges)
+    result = execute(program, graph, **how)
+    if not program.converged:
+        reached = f"relative errors are bounded by {program.error_bound:.3g}, not by tol = {tol:g}"
+        result.trace.notes.append(f"stopped after {max_iter} iterations; {reached}")
+    scores = result._columns["katz_centrality"]
+    length = float(np.linalg.norm(scores))
+    if normalized and length > 0:
+        scores /= length
+        result._facts["result"]["highest"] /= length
+    return result
+
+
+def php(graph: Graph, source: Any, alpha: float = 0.8, tol: float = 1e-6, weight: bool = False, **how: Any) -> Result:
+    """Penalised hitting probability from `source`, with an L1 error of at most `tol`."""
+    need_weights(graph, weight, "php")
+    if not weight:
+        return execute(PHP(source, alpha, tol), graph, **how)
+    strengths = execute(Strengths(), graph, **how)
+    return merged(execute(PHP(source, alpha, tol, strengths._columns["strength"]), graph, **how), strengths)
+
+
+def need_weights(graph: Graph, weight: bool, name: str) -> None:
+    if weight and not graph.weighted:
+        raise OptionError(f"weight: {graph} has no weights")
+    if weight and graph.store.manifest.negative_weights:
+        raise OptionError(f"{name} needs weights of at least 0, and {graph} has negative ones")
+
+
+def multi_source_bfs(graph: Graph, sources: Any, **how: Any) -> Result:
+    """Distances in edges from each of up to 64 `sources`, in columns `distance_<id>`; all of them share every read."""
+    return execute(MultiSourceBFS(as_sources(sources)), graph, **how)

@@ -1,0 +1,81 @@
+"""Random graphs and ways to run a program on them, for the tests of single algorithms."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+import isthmus as ist
+import isthmus.frontier
+import isthmus.graph.partition
+import isthmus.runtime.budget
+import isthmus.runtime.loop
+import isthmus.runtime.pipeline
+import isthmus.runtime.worker
+
+INT_MAX = 2**63 - 1
+SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+HOW: list[dict[str, Any]] = [
+    {},
+    {"policy": "filter", "memory": "1%", "far": "ram"},
+    {"policy": "emogi", "memory": "1%", "far": "ram", "threads": 2},
+    {"policy": "auto", "memory": "1%", "far": "ram", "threads": 2},
+]
+hows = st.sampled_from(HOW)
+orders = st.sampled_from(["natural", "hub"])
+Edges = list[tuple[int, int, Any]]
+
+
+@st.composite
+def graphs(draw, weights=st.none(), most=14):  # noqa: B008  # a strategy is a constant
+    """(edges, vertices, directed): self loops, parallel edges, isolated vertices, several components."""
+    n = draw(st.integers(1, most))
+    vertex = st.integers(0, n - 1)
+    edges = draw(st.lists(st.tuples(vertex, vertex, weights), max_size=3 * most))
+    return edges, n, draw(st.booleans())
+
+
+def columns(edges: Edges) -> tuple[Any, ...]:
+    kinds: list[Any] = [np.int64, np.int64]
+    if edges and edges[0][2] is not None:
+        kinds.append(np.float64 if any(isinstance(edge[2], float) for edge in edges) else np.int32)
+    return tuple(np.array([edge[i] for edge in edges], kind) for i, kind in enumerate(kinds))
+
+
+def build(edges: Edges, n: int, directed: bool, **options: Any) -> Any:
+    return ist.read(columns(edges), vertices=n, directed=directed, **options)
+
+
+def skewed(weight: Any = lambda draw: None, n: int = 400, count: int = 3000) -> Edges:
+    """Edges of which low numbers have most, 0 above all: its list is longer than a tight buffer."""
+    draw = random.Random(3)
+    edges = [(int(n * draw.random() ** 3), int(n * draw.random() ** 2), weight(draw)) for _ in range(count)]
+    edges += [(0, v, weight(draw)) for v in range(n) for _ in range(4)]
+    return edges + [(v, 0, weight(draw)) for v in range(0, n, 2) for _ in range(3)]
+
+
+def small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Least sizes so small that lists span blocks, partitions and buffers, and threads share them."""
+    monkeypatch.setattr(isthmus.graph.partition, "SMALLEST", 4096)
+    monkeypatch.setattr(isthmus.runtime.budget, "LEAST_BUFFER", 1024)
+    monkeypatch.setattr(isthmus.runtime.pipeline, "FEW_EDGES", 16)
+    monkeypatch.setattr(isthmus.runtime.loop, "ALONE", 64)
+    monkeypatch.setattr(isthmus.runtime.worker, "PIECE", 300)
+    monkeypatch.setattr(isthmus.frontier, "SMALLEST_QUEUE", 3)
+
+
+def tight_ways(edges: Edges, n: int, directed: bool, folder: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Graphs, in both orders and on disk, and ways to run on them with the sizes above."""
+    small_sizes(monkeypatch)
+    for order in ("natural", "hub"):
+        graph = ist.ingest(columns(edges), folder / f"{order}-{directed}.isthmus", vertices=n, directed=directed, order=order)
+        for policy in ("filter", "emogi", "auto"):
+            for memory, threads, far in (("1%", 2, "auto"), ("30%", 1, "ram"), (None, 2, "auto")):
+                yield graph, {"policy": policy, "memory": memory, "threads": threads, "far": far}
+        graph.close()
