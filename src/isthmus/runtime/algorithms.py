@@ -18,8 +18,12 @@ from isthmus.programs.pagerank import FixedPageRank, PageRank, Strengths
 from isthmus.programs.predecessors import Predecessors
 from isthmus.programs.program import Program, State
 from isthmus.programs.sssp import SSSP
+from isthmus.runtime.budget import plan
 from isthmus.runtime.execute import execute
 from isthmus.runtime.result import Result
+from isthmus.threads import default_threads
+
+NOTHING = np.empty(0)  # stands for an array that a later pass will have
 
 
 def run(program: Program, graph: Graph, **how: Any) -> Result:
@@ -32,6 +36,8 @@ def run(program: Program, graph: Graph, **how: Any) -> Result:
 
 def bfs(graph: Graph, source: Any, depth_limit: int | None = None, predecessors: bool = False, **how: Any) -> Result:
     """Distances in edges from `source`, and with `predecessors` a shortest-path tree."""
+    if predecessors:
+        must_fit(Predecessors(source, NOTHING, False), graph, how)
     result = execute(BFS(source, depth_limit), graph, **how)
     return with_predecessors(result, graph, source, False, how) if predecessors else result
 
@@ -40,11 +46,18 @@ def sssp(graph: Graph, source: Any, cutoff: float | None = None, predecessors: b
     """Shortest distances by weight from `source`; a graph without weights counts every edge as 1, and says so."""
     if graph.weighted and graph.store.manifest.negative_weights:
         raise OptionError(f"sssp needs weights of at least 0, and {graph} has negative ones")
+    if predecessors:
+        must_fit(Predecessors(source, NOTHING, graph.weighted), graph, how)
     result = execute(SSSP(source, cutoff), graph, **how)
     if not graph.weighted:
         note = "the graph has no weights: every edge counts as 1"
         result.trace.notes.append(note)
     return with_predecessors(result, graph, source, graph.weighted, how) if predecessors else result
+
+
+def must_fit(program: Program, graph: Graph, how: dict[str, Any]) -> None:
+    """Raise BudgetError now if a later pass would."""
+    plan(graph, program, how.get("memory"), how.get("threads") or default_threads(), how.get("policy", "auto"))
 
 
 def with_predecessors(result: Result, graph: Graph, source: Any, weighted: bool, how: dict[str, Any]) -> Result:
@@ -68,8 +81,8 @@ def merged(first: Result, second: Result) -> Result:
         a["transfer"][key] += b["transfer"][key]
     for key in a["cache"]:
         a["cache"][key] += b["cache"][key]
-    a["memory"]["rss_peak"] = max(a["memory"]["rss_peak"], b["memory"]["rss_peak"])
-    a["memory"]["near_peak"] = max(a["memory"]["near_peak"], b["memory"]["near_peak"])
+    rss_peak = max(a["memory"]["rss_peak"], b["memory"]["rss_peak"])
+    a["memory"] = {**max(a["memory"], b["memory"], key=lambda memory: memory["near_peak"]), "rss_peak": rss_peak}
     a["engines"] = first.trace.engines()
     return first
 
@@ -96,7 +109,9 @@ def pagerank(
         raise OptionError(f"weight: {graph} has no weights")
     if weight and graph.store.manifest.negative_weights:
         raise OptionError(f"pagerank needs weights of at least 0, and {graph} has negative ones")
-    if dangling is not None and dangling != personalization:
+    two = dangling is not None and dangling != personalization
+    must_fit(PageRank(alpha, tol, max_iter, None, NOTHING if weight else None, graph.has_in_edges, 8 if two else 0), graph, how)
+    if two:
         return two_solves(graph, alpha, personalization, max_iter, tol, weight, dangling, how)
     return solve(graph, alpha, personalization, max_iter, tol, weight, how)[0]
 
@@ -121,8 +136,6 @@ def two_solves(
 
     s follows from the two solutions' own mass on dangling vertices, so their errors grow by at most 1 / (1 - alpha).
     """
-    if not 0 < alpha < 1:
-        raise OptionError(f"alpha: expected a number between 0 and 1, got {alpha}")
     within = tol * (1 - alpha) * 0.9
     first, p = solve(graph, alpha, teleport, max_iter, within, weight, how)
     second, q = solve(graph, alpha, dangling, max_iter, within, weight, how, beside=8)

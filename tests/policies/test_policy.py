@@ -1,0 +1,48 @@
+"""Policies with plain numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from isthmus.errors import OptionError
+from isthmus.frontier import Activity
+from isthmus.link.link import Profile
+from isthmus.policies.policy import FILTER, NOTHING, ZERO_COPY
+from isthmus.policies.recipes import RECIPES, recipe
+
+DISK = Profile("a disk", 4096e5, 1e4, 4096, 128, True)  # a block alone costs ten times its share of a bulk read
+
+
+def activity(edges, blocks, partition_edges):
+    edges, blocks, partition_edges = (np.array(column) for column in (edges, blocks, partition_edges))
+    return Activity(np.minimum(edges, 1), edges, blocks, partition_edges)
+
+
+@pytest.mark.parametrize(("name", "choice"), [("filter", FILTER), ("emogi", ZERO_COPY)])
+def test_one_engine_for_all_that_is_active(name, choice):
+    assert recipe(name).choose(activity([5, 0, 1], [2, 0, 1], [9, 9, 9]), DISK, 4).tolist() == [choice, NOTHING, choice]
+
+
+def test_the_cheaper_of_the_two():
+    """100 blocks of a partition cost as much in bulk as 10 blocks alone."""
+    whole = 100 * 1024  # edges of 4 bytes
+    found = recipe("auto").choose(activity([9, 10, 11, 0, 50], [9, 10, 11, 0, 100], [whole] * 5), DISK, 4)
+    assert found.tolist() == [ZERO_COPY, FILTER, FILTER, NOTHING, FILTER]
+
+
+def test_weights_make_a_partition_dearer():
+    whole = 100 * 1024
+    assert recipe("auto").choose(activity([9], [15], [whole]), DISK, 4).tolist() == [FILTER]
+    assert recipe("auto").choose(activity([9], [15], [whole]), DISK, 8).tolist() == [ZERO_COPY]
+
+
+def test_nothing_active_and_no_partition():
+    for policy in RECIPES.values():
+        assert policy.choose(activity([0, 0], [0, 0], [4, 4]), DISK, 4).tolist() == [NOTHING, NOTHING]
+        assert policy.choose(activity([], [], []), DISK, 4).size == 0
+
+
+def test_an_unknown_recipe():
+    with pytest.raises(OptionError, match=r"policy: expected one of filter, emogi, auto.*, got 'fastest'"):
+        recipe("fastest")
