@@ -70,6 +70,11 @@ class Frontier:
         self.list = chosen if chosen.size <= self.queues.shape[1] else None
         self.count = int(chosen.size)
 
+    def wake(self, first: int, last: int) -> None:
+        """The vertices first:last will be active next, whoever else is."""
+        self.next_marks[first:last] = 1
+        self.used[0] = self.queues.shape[1] + 1  # no queue holds them: the marks alone count
+
     def advance(self) -> None:
         """The marked vertices become the active ones."""
         self._clear()

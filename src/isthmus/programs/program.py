@@ -47,6 +47,8 @@ class Facts:
     directed: bool
     team: Any
     degrees: Callable[[], Array]  # out-degrees, as uint32 where they fit
+    offsets_of_sides: tuple[Array, ...] = ()
+    spare: int = 0  # bytes of the budget that are not spoken for
 
 
 @dataclass

@@ -76,7 +76,7 @@ def execute(
         facts = Facts(
             graph.vertices, sides[0].offsets, sides[0].weight_dtype, graph.ids.number,
             lambda: graph.store.read("order.to_natural") if graph.order == "hub" else None, graph.directed, team,
-            lambda: out_degrees(graph),
+            lambda: out_degrees(graph), tuple(side.offsets for side in sides), max(0, near.budget - near.peak),
         )  # fmt: skip
         frontier = Frontier(graph.vertices, team.size)
         state = program.begin(facts)
