@@ -18,13 +18,13 @@ class Resident(Engine):
     name = "resident"
 
     def __init__(self, arrays: dict[str, tuple[Array, Array | None]]) -> None:
-        self._arrays = arrays  # side name: targets, weights
+        self.arrays = arrays  # side name: targets, weights
 
     def tasks(self, side: Side, chosen: Array, room: int) -> list[Task]:
         return [Task(self, side, chosen)] if chosen.size else []
 
     def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
-        targets, weights = self._arrays[task.side.name]
+        targets, weights = self.arrays[task.side.name]
         zero = np.zeros(1, np.int64)
         everything = Runs(zero, zero + frontier.vertices, zero, zero + int(task.side.offsets[-1]), zero, zero)
         edges = everything if frontier.list is None else as_rows(everything, frontier, task.side)

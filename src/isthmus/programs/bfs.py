@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 from isthmus.errors import OptionError
-from isthmus.programs.program import INT_MAX, Array, Facts, Monotone, State, monotone
+from isthmus.kernels import traversal
+from isthmus.programs.program import INT_MAX, Array, Facts, Monotone, NearEdges, Seen, State, monotone
+
+# Beamer's switches, as the GAP Benchmark Suite sets them: bottom up when the frontier has a 15th of the edges left,
+# top down again when it has less than an 18th of the vertices.
+ALPHA, BETA = 15, 18
+FEW_EDGES = 1 << 14  # a level this small is walked by one thread
+SLICE = 1 << 14  # vertices per turn of a member
 
 
 @monotone(initial=np.inf, combine="min", start=0, column="distance")
@@ -22,6 +29,8 @@ def level(distance, limit=INT_MAX):  # type: ignore[no-untyped-def]
 
 class BFS(Monotone):
     """Distances in edges from `source`, up to `depth_limit`; unreached: the largest int64."""
+
+    solve_bytes = 13  # levels, two queues, two bitmaps
 
     def __init__(self, source: Any, depth_limit: int | None = None) -> None:
         program = level
@@ -35,7 +44,97 @@ class BFS(Monotone):
     def dtype(self, facts: Facts) -> Any:
         return np.int64
 
+    def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
+        if facts.vertices > 1 << 32:
+            return False
+        levels = np.full(facts.vertices, traversal.UNSEEN, np.int32)
+        Search(int(self.values_given["limit"]), facts, edges, levels, seen).run(state.start)
+        distances = state.arrays[0]
+        distances[:] = levels
+        distances[levels == traversal.UNSEEN] = INT_MAX
+        return True
+
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         reached = columns["distance"] != INT_MAX
         depth = int(columns["distance"][reached].max()) if reached.any() else 0
         return {"reached": int(reached.sum()), "depth": depth}
+
+
+class Search:
+    """A breadth-first search over near edges, one level at a time."""
+
+    def __init__(self, limit: int, facts: Facts, edges: NearEdges, levels: Array, seen: Seen) -> None:
+        self._limit, self._facts, self._edges, self._levels, self._seen = limit, facts, edges, levels, seen
+        self._queue, self._spare = np.empty(facts.vertices, np.uint32), np.empty(facts.vertices, np.uint32)
+        self._tail = np.zeros(1, np.int64)
+        self._left = int(edges.offsets[-1])  # edges of vertices not seen yet, about
+
+    def run(self, start: Array | None) -> None:
+        assert start is not None
+        size = start.size
+        self._queue[:size] = start
+        self._levels[start] = 0
+        level = 1
+        edges = int(traversal.count_edges(self._queue, size, self._edges.offsets))
+        while size and level <= self._limit:
+            if edges <= FEW_EDGES:
+                size, level, edges = self._alone(size, level)
+            elif not self._facts.directed and edges > self._left // ALPHA:
+                size, level, edges = self._bottom_up(size, level, edges)
+            else:
+                size, edges = self._top_down(size, level, edges)
+                level += 1
+
+    def _alone(self, size: int, level: int) -> tuple[int, int, int]:
+        limit = min(self._limit, traversal.UNSEEN - 1)
+        size, swapped, level, edges, done, walked = traversal.top_down_alone(
+            self._queue, size, self._edges.offsets, self._edges.targets, self._levels, level, limit, self._spare, FEW_EDGES
+        )
+        if swapped:
+            self._queue, self._spare = self._spare, self._queue
+        self._left -= walked
+        for _ in range(done):
+            self._seen(size, walked // done)
+        return size, level, edges
+
+    def _top_down(self, size: int, level: int, edges: int) -> tuple[int, int]:
+        self._tail[0] = 0
+        found = np.zeros(self._facts.team.size, np.int64)
+        step = max(1, min(64, size // (8 * self._facts.team.size)))
+
+        def part(member: int, index: int) -> None:
+            found[member] += traversal.top_down(
+                self._queue, index * step, min((index + 1) * step, size), self._edges.offsets, self._edges.targets,
+                self._levels, level, self._spare, self._tail,
+            )  # fmt: skip
+
+        self._facts.team.share(part, -(-size // step))
+        self._queue, self._spare = self._spare, self._queue
+        self._left -= edges
+        self._seen(size, edges)
+        return int(self._tail[0]), int(found.sum())
+
+    def _bottom_up(self, size: int, level: int, edges: int) -> tuple[int, int, int]:
+        n = self._facts.vertices
+        front, fresh = np.zeros((n + 63) // 64, np.uint64), np.zeros((n + 63) // 64, np.uint64)
+        traversal.queue_to_bits(self._queue, size, front)
+        found = np.zeros(self._facts.team.size, np.int64)
+
+        def part(member: int, index: int) -> None:
+            found[member] += traversal.bottom_up(
+                index * SLICE, min((index + 1) * SLICE, n), self._edges.offsets, self._edges.targets, self._levels, level, front, fresh
+            )
+
+        awake = size
+        while level <= self._limit:
+            before, found[:] = awake, 0
+            self._facts.team.share(part, -(-n // SLICE))
+            self._seen(awake, edges)
+            awake = int(found.sum())
+            front, fresh = fresh, front
+            level += 1
+            if awake == 0 or (awake < before and awake < n // BETA):
+                break
+        size, edges = traversal.bits_to_queue(front, self._edges.offsets, self._queue)
+        self._left -= edges
+        return int(size), level, int(edges)

@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.kernels import vertices
-from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.kernels import union, vertices
+from isthmus.programs.program import Array, Facts, NearEdges, Program, Seen, State
+
+SAMPLED, SAMPLE = 2, 1024  # Afforest: neighbours linked first, vertices looked at to find the giant component
+SLICE = 1 << 14  # vertices per turn of a member
 
 
 class Components(Program):
@@ -62,6 +65,26 @@ def edge(x, u, v, w, state, params):
 
     def begin(self, facts: Facts) -> State:
         return State((np.arange(facts.vertices, dtype=np.uint32 if facts.vertices < 1 << 32 else np.uint64),), None)
+
+    def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
+        """Neighbour sampling; a directed graph's edges are seen from one end only, so nobody may be skipped."""
+        parents, n, team = state.arrays[0], facts.vertices, facts.team
+        count = -(-n // SLICE)
+
+        def bounds(index: int) -> tuple[int, int]:
+            return index * SLICE, min((index + 1) * SLICE, n)
+
+        giant, skip = -1, 0
+        if not facts.directed:
+            for nth in range(SAMPLED):
+                team.each(lambda i, nth=nth: union.link_nth(*bounds(i), nth, edges.offsets, edges.targets, parents), count)
+            team.each(lambda i: vertices.compress(parents, *bounds(i)), count)
+            picks = np.random.default_rng(1).integers(0, n, SAMPLE) if n else np.empty(0, np.int64)
+            found, often = np.unique(parents[picks], return_counts=True)
+            giant, skip = (int(found[often.argmax()]) if found.size else -1), SAMPLED
+        team.each(lambda i: union.link_rest(*bounds(i), skip, giant, edges.offsets, edges.targets, parents), count)
+        seen(n, int(edges.offsets[-1]))
+        return True
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         parents = state.arrays[0]

@@ -61,6 +61,18 @@ class State:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass
+class NearEdges:
+    """All edges of a side, near."""
+
+    offsets: Array
+    targets: Array
+    weights: Array | None
+
+
+Seen = Callable[[int, int], None]  # told of every iteration: active vertices, active edges
+
+
 class Program(ABC):
     """An algorithm. `sides` are the edges it follows; `order_free` says that any order of propagation will do."""
 
@@ -71,6 +83,7 @@ class Program(ABC):
     pulls: bool = False  # follows the edges backwards, summing up what arrives; needs `everyone`
     max_iter: int | None = None
     state_bytes: int = 8  # near memory per vertex
+    solve_bytes: int = 0  # more of it, when `solve` does the work
 
     @abstractmethod
     def reads_weights(self) -> bool: ...
@@ -88,6 +101,10 @@ class Program(ABC):
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         """Called when an iteration's edges are done; False stops the run."""
         return True
+
+    def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
+        """Work the answer out by a kernel of the program's own when all edges are near; False: use the loop."""
+        return False
 
     @abstractmethod
     def result(self, state: State, facts: Facts) -> dict[str, Array]:

@@ -67,7 +67,9 @@ def plan(graph: Graph, program: Program, memory: str | int | None, threads: int,
         )
     room = budget - vertex
     # A recipe that was asked for by name moves edges even when they would fit, unless the budget is the default.
-    resident = room >= edge_bytes and (policy == "auto" or memory is None)
+    resident = room >= edge_bytes + n * program.solve_bytes and (policy == "auto" or memory is None)
+    if resident:
+        state += n * program.solve_bytes
     edges = edge_bytes if resident else min(room, most_staging(edge_bytes))
     return Near(budget, state, offsets, frontier, edges, resident, notes)
 

@@ -28,7 +28,7 @@ from isthmus.link.ram import RamLink
 from isthmus.link.ssd import SsdLink
 from isthmus.memory import peak_rss
 from isthmus.policies.recipes import recipe
-from isthmus.programs.program import Facts, Program
+from isthmus.programs.program import Facts, NearEdges, Program, State
 from isthmus.runtime.budget import BUFFERS, Near, plan
 from isthmus.runtime.loop import Parts, run
 from isthmus.runtime.pipeline import Pipeline
@@ -81,17 +81,19 @@ def execute(
         frontier = Frontier(graph.vertices, team.size)
         state = program.begin(facts)
         frontier.start(state.start)
-        module = compile_program(program, facts, state, sides[0], say)
         loading = time.perf_counter()
         engines, buffers = make_engines(near, sides, link, graph)
         ready = time.perf_counter()
         trace.notes += link.notes
-        pipeline = Pipeline(link, buffers)
-        stack.callback(pipeline.close)
-        room = min((buffer.bytes.size for buffer in buffers), default=0)
-        worker = Worker(module, state, team)
-        parts = Parts(sides, link, engines, NoCache(), chosen, Plain(), pipeline, worker, team, room)
-        run(program, state, facts, frontier, parts, trace, watch)
+        if not (near.resident and solved(program, state, facts, sides[0], engines["resident"], trace, watch)):
+            module = compile_program(program, facts, state, sides[0], say)
+            ready = time.perf_counter()
+            pipeline = Pipeline(link, buffers)
+            stack.callback(pipeline.close)
+            room = min((buffer.bytes.size for buffer in buffers), default=0)
+            worker = Worker(module, state, team)
+            parts = Parts(sides, link, engines, NoCache(), chosen, Plain(), pipeline, worker, team, room)
+            run(program, state, facts, frontier, parts, trace, watch)
         finished = time.perf_counter()
         columns = program.result(state, facts)
         seconds = {
@@ -105,6 +107,23 @@ def execute(
         summary = summarise(program, graph, device, policy, near, trace, seconds, sides)
         summary["result"] = program.summary(columns, state)
         return Result(program.name, graph, columns, trace, summary)
+
+
+def solved(program: Program, state: State, facts: Facts, side: Side, engine: Engine, trace: Trace, watch: Watch) -> bool:
+    """Let the program use a kernel of its own, if it has one for edges that are all near."""
+    assert isinstance(engine, Resident)
+    clock = time.perf_counter()
+
+    def seen(active: int, edges: int) -> None:
+        nonlocal clock
+        now = time.perf_counter()
+        record = Iteration(len(trace), active, edges, now - clock, kernel=now - clock)
+        record.engines["resident"]["tasks"] += 1
+        trace.iterations.append(record)
+        watch(record)
+        clock = now
+
+    return program.solve(state, facts, NearEdges(side.offsets, *engine.arrays[side.name]), seen)
 
 
 def check_sides(program: Program, graph: Graph) -> None:

@@ -1,0 +1,47 @@
+"""Union-find over edges that are all near, with neighbour sampling (Afforest; Sutton, Ben-Nun, Barak 2018).
+
+Linking two neighbours of every vertex already makes the giant component, which a small sample identifies; its
+vertices are then skipped, as an edge that leaves the component is seen from its other end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import int64
+
+from isthmus.kernels.atomics import atomic_cas
+from isthmus.kernels.compile import inline, kernel
+
+
+@inline
+def link(parents: Any, u: Any, v: Any) -> Any:
+    """Join the trees of u and v by hooking the larger root onto the smaller."""
+    a, b = int64(parents[u]), int64(parents[v])
+    while a != b:
+        high, low = max(a, b), min(a, b)
+        above = int64(parents[high])
+        if above == low:
+            return
+        if above == high and int64(atomic_cas(parents, high, parents.dtype.type(high), parents.dtype.type(low))) == high:
+            return
+        a, b = int64(parents[int64(parents[high])]), int64(parents[low])
+
+
+@kernel
+def link_nth(first: Any, last: Any, nth: Any, offsets: Any, targets: Any, parents: Any) -> Any:
+    """Link every vertex of first:last with its nth neighbour."""
+    for u in range(first, last):
+        e = offsets[u] + nth
+        if e < offsets[u + 1]:
+            link(parents, u, int64(targets[e]))
+
+
+@kernel
+def link_rest(first: Any, last: Any, skip: Any, giant: Any, offsets: Any, targets: Any, parents: Any) -> Any:
+    """Link every vertex outside the giant component with its neighbours from the skip-th on."""
+    for u in range(first, last):
+        if int64(parents[u]) == giant:
+            continue
+        for e in range(offsets[u] + skip, offsets[u + 1]):
+            link(parents, u, int64(targets[e]))
