@@ -25,6 +25,7 @@ _WHERE = {
     "katz": ("isthmus.runtime.more_algorithms", "katz"),
     "php": ("isthmus.runtime.more_algorithms", "php"),
     "multi_source_bfs": ("isthmus.runtime.more_algorithms", "multi_source_bfs"),
+    "label_propagation": ("isthmus.runtime.more_algorithms", "label_propagation"),
     "monotone": ("isthmus.programs.program", "monotone"),
     "accumulative": ("isthmus.programs.program", "accumulative"),
     "Program": ("isthmus.programs.program", "Program"),
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from isthmus.graph.verify import verify
     from isthmus.programs.program import Program, accumulative, monotone
     from isthmus.runtime.algorithms import bfs, pagerank, run, sssp, weakly_connected_components
-    from isthmus.runtime.more_algorithms import katz, multi_source_bfs, php, widest_path
+    from isthmus.runtime.more_algorithms import katz, label_propagation, multi_source_bfs, php, widest_path
 
 
 def __getattr__(name: str) -> Any:

@@ -105,6 +105,13 @@ def multi_source_bfs(
     return {"sources": sources}
 
 
+def label_propagation(
+    max_iter: Annotated[int, typer.Option(min=0, help="Rounds.")] = 10,
+) -> Answer:
+    """Communities by synchronous label propagation (LDBC's CDLP)."""
+    return {"max_iter": max_iter}
+
+
 def parse_shares(texts: list[str] | None, graph: Any) -> dict[Any, float] | None:
     """VERTEX=SHARE words to a dictionary by vertex id."""
     from isthmus.errors import OptionError
@@ -162,7 +169,7 @@ def act(
 
 def register(app: typer.Typer) -> None:
     group = typer.Typer(no_args_is_help=True, help="Run an algorithm on a store.")
-    more = (widest_path, katz, php, multi_source_bfs)
+    more = (widest_path, katz, php, multi_source_bfs, label_propagation)
     for algorithm in (bfs, sssp, weakly_connected_components, pagerank, *more):
         group.command(algorithm.__name__)(compose(algorithm, shared, act))
     group.command("wcc", hidden=True)(compose(weakly_connected_components, shared, act))

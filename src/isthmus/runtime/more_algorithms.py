@@ -9,6 +9,7 @@ import numpy as np
 from isthmus.errors import OptionError
 from isthmus.graph.graph import Graph
 from isthmus.programs.katz import Katz
+from isthmus.programs.label_propagation import LabelPropagation
 from isthmus.programs.multi_source_bfs import MultiSourceBFS
 from isthmus.programs.pagerank import Strengths
 from isthmus.programs.php import PHP
@@ -65,3 +66,8 @@ def need_weights(graph: Graph, weight: bool, name: str) -> None:
 def multi_source_bfs(graph: Graph, sources: Any, **how: Any) -> Result:
     """Distances in edges from each of up to 64 `sources`, in columns `distance_<id>`; all of them share every read."""
     return execute(MultiSourceBFS(as_sources(sources)), graph, **how)
+
+
+def label_propagation(graph: Graph, max_iter: int = 10, **how: Any) -> Result:
+    """Communities by `max_iter` synchronous rounds of label propagation (LDBC's CDLP); looks both ways."""
+    return execute(LabelPropagation(max_iter, graph.directed), graph, **how)

@@ -1,0 +1,124 @@
+"""Community detection by label propagation as LDBC Graphalytics defines it (CDLP, after Raghavan et al. 2007).
+
+Everyone starts with its own label and, in each of `max_iter` synchronous rounds, takes the label that is commonest
+around it, the smallest of several. Both directions of an edge count, so an edge that is there in both counts twice.
+An undirected edge counts once for either end.
+
+The commonest label needs the whole list of a vertex, so a round takes the vertices run by run (`lists.Runs`): labels
+are gathered in a table, each list is sorted and its longest stretch taken. A hub whose list is larger than the table
+makes a run of its own, in which the table counts labels instead. Each edge moves once per round and side, but for
+partitions that two runs share. A round that changes nothing is the last.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isthmus.errors import OptionError
+from isthmus.kernels import labels as kernels
+from isthmus.programs.lists import Runs
+from isthmus.programs.program import Array, Facts, Program, State
+
+PIECE = 1 << 20  # entries sorted by one call: some tens of milliseconds
+LABELS, CURSORS, TABLE, FRESH = range(4)
+
+
+class LabelPropagation(Program):
+    """labels[v] after `max_iter` rounds, as places in natural order."""
+
+    name = "label_propagation"
+    order_free = False
+    state_bytes = 16  # labels old and new, cursors, the table
+
+    def __init__(self, max_iter: int = 10, directed: bool = True) -> None:
+        if not hasattr(max_iter, "__index__") or max_iter < 0:
+            raise OptionError(f"max_iter: expected a whole number of at least 0, got {max_iter}")
+        self.rounds = max_iter
+        self.sides = ("out", "in") if directed else ("out",)
+        self.done = 0
+
+    def reads_weights(self) -> bool:
+        return False
+
+    def functions(self, facts: Facts) -> str:
+        return """
+@compiled
+def source(u, degree, state, params):
+    return params[0] != 0
+
+
+@compiled
+def edge(counting, u, v, w, state, params):
+    labels, cursors, table = state[0], state[1], state[2]
+    if counting:
+        atomic_add(table, np.int64(labels[v]), np.uint32(1))
+    else:
+        table[np.int64(atomic_add(cursors, u, np.uint32(1)))] = labels[v]
+    return False
+"""
+
+    def begin(self, facts: Facts) -> State:
+        n = facts.vertices
+        naturals = facts.naturals()
+        labels = np.arange(n, dtype=np.uint32) if naturals is None else naturals.astype(np.uint32)
+        runs = Runs.of(facts, 4)
+        arrays = (labels, np.empty(n, np.uint32), np.empty(runs.room, np.uint32), np.empty(n, np.uint32))
+        start = runs.start() if self.rounds else np.empty(0, np.int64)
+        return State(arrays, start, (0,), {"runs": runs, "first": 0, "changed": 0})
+
+    def before(self, state: State, frontier: Any, facts: Facts) -> None:
+        """Make room for the lists of this run."""
+        runs, first = state.extra["runs"], state.extra["first"]
+        last = runs.end(first)
+        counting = runs.entries(first, last) > runs.room
+        state.params = (int(counting),)
+        if counting:
+            state.arrays[TABLE][: facts.vertices] = 0
+            return
+        begin, cursors = runs.before(first), state.arrays[CURSORS]
+        facts.team.split(lambda a, b: kernels.lay_out(first + a, first + b, begin, runs.offsets, cursors), last - first)
+
+    def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
+        runs, first = state.extra["runs"], state.extra["first"]
+        last = runs.end(first)
+        state.extra["changed"] += self._count(state, facts, first) if state.params[0] else self._choose(state, facts, first, last)
+        if last == facts.vertices:
+            labels, cursors, table, fresh = state.arrays
+            state.arrays = (fresh, cursors, table, labels)
+            self.done += 1
+            if self.done == self.rounds or not state.extra["changed"]:
+                return False
+            last, state.extra["changed"] = 0, 0
+        state.extra["first"] = last
+        frontier.wake(last, runs.end(last))
+        return True
+
+    def _choose(self, state: State, facts: Facts, first: int, last: int) -> int:
+        """Sort every list of the run, and take its commonest label."""
+        labels, cursors, table, fresh = state.arrays
+        ends = cursors[first:last]
+        cuts = np.unique(np.searchsorted(ends, np.arange(PIECE, int(ends[-1]), PIECE), "right"))
+        bounds = [first, *(first + cuts).tolist(), last]
+        changed = np.zeros(len(bounds) - 1, np.int64)
+
+        def part(k: int) -> None:
+            changed[k] = kernels.choose_labels(first, bounds[k], bounds[k + 1], cursors, table, labels, fresh)
+
+        facts.team.each(part, changed.size)
+        return int(changed.sum())
+
+    def _count(self, state: State, facts: Facts, hub: int) -> int:
+        """The label that was counted most."""
+        labels, _, table, fresh = state.arrays
+        parts = facts.team.split(lambda a, b: kernels.most_counted(table, a, b), facts.vertices)
+        fresh[hub] = max(parts, key=lambda part: part[1])[0]  # the first of equals
+        return int(fresh[hub] != labels[hub])
+
+    def result(self, state: State, facts: Facts) -> dict[str, Array]:
+        return {"labels": state.arrays[LABELS]}
+
+    def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
+        sizes = np.bincount(columns["labels"]) if columns["labels"].size else np.zeros(1, np.int64)
+        return {"communities": int(np.count_nonzero(sizes)), "largest": int(sizes.max()), "rounds": self.done}

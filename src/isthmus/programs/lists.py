@@ -1,0 +1,51 @@
+"""Whole lists from pieces: a program that must see all neighbours of a vertex at once takes vertices run by run.
+
+Deliveries bring lists in pieces: the two sides apart, a hub over several buffers. `Runs` cuts the vertices into runs
+whose lists, both sides together, fit a table near. One iteration of the loop gathers one run, whatever the order
+its pieces come in (every vertex has a cursor into the table), and then all lists of the run are whole.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+import numpy as np
+
+from isthmus.programs.program import Array, Facts
+
+LEAST, MOST = 1 << 12, 1 << 31  # entries of a table: kilobytes at least, and cursors have 32 bits
+
+
+@dataclass
+class Runs:
+    """Runs of vertices with at most `room` entries in their lists, or a single vertex with more."""
+
+    offsets: tuple[Array, ...]
+    vertices: int
+    room: int
+
+    @classmethod
+    def of(cls, facts: Facts, entry_bytes: int, cap: int = MOST) -> Runs:
+        """As large as the budget's spare bytes allow, and at least one entry per vertex."""
+        everything = sum(int(offsets[-1]) for offsets in facts.offsets_of_sides)
+        room = max(facts.vertices, LEAST, min(facts.spare // entry_bytes, everything))
+        return cls(facts.offsets_of_sides, facts.vertices, min(room, cap))
+
+    def before(self, vertex: int) -> int:
+        """Entries in the lists of the vertices before this one."""
+        return sum(int(offsets[vertex]) for offsets in self.offsets)
+
+    def entries(self, first: int, last: int) -> int:
+        return self.before(last) - self.before(first)
+
+    def end(self, first: int) -> int:
+        """Where the run that starts with `first` ends."""
+        limit = self.before(first) + self.room
+        found = bisect_right(range(self.vertices + 1), limit, key=self.before) - 1
+        return min(max(found, first + 1), self.vertices)
+
+    def start(self) -> Array | None:
+        """The first run, as a program's start."""
+        end = self.end(0)
+        return None if end == self.vertices else np.arange(end)
