@@ -26,6 +26,7 @@ _WHERE = {
     "php": ("isthmus.runtime.more_algorithms", "php"),
     "multi_source_bfs": ("isthmus.runtime.more_algorithms", "multi_source_bfs"),
     "label_propagation": ("isthmus.runtime.more_algorithms", "label_propagation"),
+    "core_number": ("isthmus.runtime.more_algorithms", "core_number"),
     "monotone": ("isthmus.programs.program", "monotone"),
     "accumulative": ("isthmus.programs.program", "accumulative"),
     "Program": ("isthmus.programs.program", "Program"),
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from isthmus.graph.verify import verify
     from isthmus.programs.program import Program, accumulative, monotone
     from isthmus.runtime.algorithms import bfs, pagerank, run, sssp, weakly_connected_components
-    from isthmus.runtime.more_algorithms import katz, label_propagation, multi_source_bfs, php, widest_path
+    from isthmus.runtime.more_algorithms import core_number, katz, label_propagation, multi_source_bfs, php, widest_path
 
 
 def __getattr__(name: str) -> Any:

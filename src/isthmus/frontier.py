@@ -75,6 +75,19 @@ class Frontier:
         self.next_marks[first:last] = 1
         self.used[0] = self.queues.shape[1] + 1  # no queue holds them: the marks alone count
 
+    def wake_all(self, chosen: Array) -> None:
+        """These vertices will be active next, besides those already marked."""
+        fresh = chosen[self.next_marks[chosen] == 0]
+        self.next_marks[fresh] = 1
+        begin, end = int(self.used[0]), int(self.used[0] + fresh.size)
+        if end <= self.queues.shape[1]:
+            self.queues[0, begin:end] = fresh
+        self.used[0] = end
+
+    def none_next(self) -> bool:
+        """Whether nobody will be active next."""
+        return not self.used.any()
+
     def advance(self) -> None:
         """The marked vertices become the active ones."""
         self._clear()

@@ -112,6 +112,11 @@ def label_propagation(
     return {"max_iter": max_iter}
 
 
+def core_number() -> Answer:
+    """The largest k for which a vertex is in the k-core."""
+    return {}
+
+
 def parse_shares(texts: list[str] | None, graph: Any) -> dict[Any, float] | None:
     """VERTEX=SHARE words to a dictionary by vertex id."""
     from isthmus.errors import OptionError
@@ -169,7 +174,7 @@ def act(
 
 def register(app: typer.Typer) -> None:
     group = typer.Typer(no_args_is_help=True, help="Run an algorithm on a store.")
-    more = (widest_path, katz, php, multi_source_bfs, label_propagation)
+    more = (widest_path, katz, php, multi_source_bfs, label_propagation, core_number)
     for algorithm in (bfs, sssp, weakly_connected_components, pagerank, *more):
         group.command(algorithm.__name__)(compose(algorithm, shared, act))
     group.command("wcc", hidden=True)(compose(weakly_connected_components, shared, act))

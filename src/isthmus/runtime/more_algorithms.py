@@ -8,6 +8,7 @@ import numpy as np
 
 from isthmus.errors import OptionError
 from isthmus.graph.graph import Graph
+from isthmus.programs.core_number import CoreNumber
 from isthmus.programs.katz import Katz
 from isthmus.programs.label_propagation import LabelPropagation
 from isthmus.programs.multi_source_bfs import MultiSourceBFS
@@ -71,3 +72,8 @@ def multi_source_bfs(graph: Graph, sources: Any, **how: Any) -> Result:
 def label_propagation(graph: Graph, max_iter: int = 10, **how: Any) -> Result:
     """Communities by `max_iter` synchronous rounds of label propagation (LDBC's CDLP); looks both ways."""
     return execute(LabelPropagation(max_iter, graph.directed), graph, **how)
+
+
+def core_number(graph: Graph, **how: Any) -> Result:
+    """The largest k for which a vertex is in the k-core; edges count whatever their direction, self loops do not."""
+    return execute(CoreNumber(graph.directed, graph.store.manifest.self_loops > 0), graph, **how)

@@ -1,0 +1,102 @@
+"""Core numbers by peeling: the largest k such that a vertex is in a subgraph where everyone has degree k.
+
+For k = 0, 1, ... whoever has at most k edges left goes, with core number k, and takes its edges along, until nobody
+is left (Matula and Beck 1983; in parallel rounds as in ParK, Dasari et al. 2014). Each edge moves once per direction
+altogether. A degree counts all edges at a vertex, in and out, parallel ones each; self loops do not count. Where
+there are any, a first pass finds them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isthmus.kernels import peel
+from isthmus.programs.program import INT_MAX, Array, Facts, Program, State
+
+LOOPS, PEELING = 0, 1
+DEGREES, CORES = 0, 1
+AT_ONCE = 1 << 20  # vertices looked through by one call
+
+
+class CoreNumber(Program):
+    """`loops`: whether the graph has self loops."""
+
+    name = "core_number"
+    order_free = False  # each edge counts once
+    state_bytes = 16
+
+    def __init__(self, directed: bool, loops: bool) -> None:
+        self.sides = ("out", "in") if directed else ("out",)
+        self._loops = loops
+
+    def reads_weights(self) -> bool:
+        return False
+
+    def functions(self, facts: Facts) -> str:
+        return """
+@compiled
+def source(u, degree, state, params):
+    return 0
+
+
+@compiled
+def edge(x, u, v, w, state, params):
+    degrees, cores = state
+    if params[0] == 0:
+        if u == v:
+            atomic_add(degrees, u, -1)
+        return False
+    if cores[v] >= 0:
+        return False
+    return atomic_add(degrees, v, -1) == params[1] + 1
+"""
+
+    def begin(self, facts: Facts) -> State:
+        degrees = np.zeros(facts.vertices, np.int64)
+        for offsets in facts.offsets_of_sides:
+            degrees += offsets[1:]
+            degrees -= offsets[:-1]
+        arrays = (degrees, np.full(facts.vertices, -1, np.int64))
+        if self._loops:
+            return State(arrays, None, (LOOPS, 0))
+        state = State(arrays, None, (PEELING, 0))
+        state.start = self._next(state, facts)
+        return state
+
+    def _next(self, state: State, facts: Facts) -> Array:
+        """Raise k to the smallest degree that is left; the vertices that have it, nobody when all are gone."""
+        n = facts.vertices
+        least = min(facts.team.split(lambda a, b: peel.least_left(a, b, *state.arrays, INT_MAX), n), default=INT_MAX)
+        if least == INT_MAX:
+            return np.empty(0, np.uint32)
+        state.params = (PEELING, int(least))
+        pieces = []
+        for first in range(0, n, AT_ONCE):
+            last = min(first + AT_ONCE, n)
+            out = np.empty(last - first, np.uint32)
+            pieces.append(out[: peel.list_left(first, last, *state.arrays, least, out)])
+        return np.concatenate(pieces)
+
+    def before(self, state: State, frontier: Any, facts: Facts) -> None:
+        """Whoever is active is gone now."""
+        if state.params[0] == LOOPS:
+            return
+        k, cores = state.params[1], state.arrays[CORES]
+        if frontier.list is not None:
+            peel.remove_rows(frontier.list, k, cores)
+            return
+        facts.team.split(lambda a, b: peel.remove_range(a, b, frontier.marks, frontier.everyone, k, cores), facts.vertices)
+
+    def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
+        if frontier.none_next():
+            frontier.wake_all(self._next(state, facts))
+        return True
+
+    def result(self, state: State, facts: Facts) -> dict[str, Array]:
+        return {"core_number": state.arrays[CORES]}
+
+    def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
+        cores = columns["core_number"]
+        return {"largest": int(cores.max()) if cores.size else 0, "in_largest": int((cores == cores.max()).sum()) if cores.size else 0}
