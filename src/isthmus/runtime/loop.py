@@ -53,7 +53,8 @@ def run(
         record = Iteration(number, frontier.count)
         start = time.perf_counter()
         program.before(state, frontier, facts)
-        tasks, edges = plan(frontier, parts, record)
+        sides = [side for name, side in zip(program.sides, parts.sides, strict=True) if name in program.following(state)]
+        tasks, edges = plan(frontier, sides, parts, record)
 
         deliveries = itertools.chain(
             parts.cache.serve(frontier), parts.pipeline.fetch(tasks, parts.schedule, frontier, edges)
@@ -77,10 +78,10 @@ def done(parts: Parts, record: Iteration, delivery: Delivery) -> None:
     parts.pipeline.give_back(delivery)
 
 
-def plan(frontier: Frontier, parts: Parts, record: Iteration) -> tuple[list[Task], int]:
+def plan(frontier: Frontier, sides: list[Side], parts: Parts, record: Iteration) -> tuple[list[Task], int]:
     """Activity to choices to tasks; also the number of active edges."""
     tasks: list[Task] = []
-    for side in parts.sides:
+    for side in sides:
         if "resident" in parts.engines:
             everything = np.arange(len(side.partitions))
             record.active_edges += frontier.edges(side.offsets, parts.team)
