@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -125,14 +129,45 @@ def parse_shares(texts: list[str] | None, graph: Any) -> dict[Any, float] | None
         return None
     shares: dict[Any, float] = {}
     for text in texts:
-        vertex, equals, share = text.rpartition("=")
+        vertex, _, share = text.rpartition("=")
         try:
-            shares[graph.ids.parse(vertex)] = float(share)
+            size = float(share) if "=" in text else None
         except ValueError:
-            equals = ""
-        if not equals:
+            size = None
+        if size is None:
             raise OptionError(f"expected VERTEX=SHARE such as 7=0.5, got {text!r}")
+        shares[graph.ids.parse(vertex)] = size
     return shares
+
+
+@contextlib.contextmanager
+def interrupts() -> Iterator[list[int]]:
+    """Collect every Ctrl-C, beside the KeyboardInterrupt that it raises.
+
+    While machine code is being loaded the exception comes up inside a callback of the compiler, which can only
+    drop it; whoever looks at the list hears of it all the same.
+    """
+    heard: list[int] = []
+    before, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
+
+    def hear(number: int, frame: object) -> None:
+        heard.append(number)
+        raise KeyboardInterrupt
+
+    def dropped(what: Any) -> None:
+        if not isinstance(what.exc_value, KeyboardInterrupt):
+            hook(what)
+
+    if before is not signal.default_int_handler:  # ignored, or another's business
+        yield heard
+        return
+    signal.signal(signal.SIGINT, hear)
+    sys.unraisablehook = dropped
+    try:
+        yield heard
+    finally:
+        signal.signal(signal.SIGINT, before)
+        sys.unraisablehook = hook
 
 
 def act(
@@ -156,10 +191,16 @@ def act(
     for option in ("personalization", "dangling"):
         if option in answer:
             answer[option] = parse_shares(answer[option], graph)
-    with Watch(name) as watch:
+    with Watch(name) as watch, interrupts() as heard:
+
+        def seen(iteration: Any) -> None:
+            watch.seen(iteration)
+            if heard:
+                raise KeyboardInterrupt
+
         result = getattr(algorithms if hasattr(algorithms, name) else more_algorithms, name)(
             graph, **answer, memory=memory, policy=policy, device=device, threads=threads, verify=verify,
-            watch=watch.seen, say=watch.say,
+            watch=seen, say=watch.say,
         )  # fmt: skip
     if output is not None:
         result.save(output)

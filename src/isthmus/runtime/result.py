@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -156,7 +157,8 @@ class Result:
     def _save_npy(self, path: Path) -> None:
         with path.open("wb") as file:
             values = self.values
-            np.save(file, values.astype(np.str_) if values.dtype == object else values, allow_pickle=False)
+            plain: Any = SimpleNamespace(write=file.write)  # a real file NumPy writes to itself, and does not say what went wrong
+            np.save(plain, values.astype(np.str_) if values.dtype == object else values, allow_pickle=False)
 
     def summary(self) -> dict[str, Any]:
         """What `isthmus run --json` prints."""
