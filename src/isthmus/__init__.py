@@ -27,6 +27,7 @@ _WHERE = {
     "multi_source_bfs": ("isthmus.runtime.more_algorithms", "multi_source_bfs"),
     "label_propagation": ("isthmus.runtime.more_algorithms", "label_propagation"),
     "core_number": ("isthmus.runtime.more_algorithms", "core_number"),
+    "strongly_connected_components": ("isthmus.runtime.more_algorithms", "strongly_connected_components"),
     "monotone": ("isthmus.programs.program", "monotone"),
     "accumulative": ("isthmus.programs.program", "accumulative"),
     "Program": ("isthmus.programs.program", "Program"),
@@ -49,7 +50,15 @@ if TYPE_CHECKING:
     from isthmus.graph.verify import verify
     from isthmus.programs.program import Program, accumulative, monotone
     from isthmus.runtime.algorithms import bfs, pagerank, run, sssp, weakly_connected_components
-    from isthmus.runtime.more_algorithms import core_number, katz, label_propagation, multi_source_bfs, php, widest_path
+    from isthmus.runtime.more_algorithms import (
+        core_number,
+        katz,
+        label_propagation,
+        multi_source_bfs,
+        php,
+        strongly_connected_components,
+        widest_path,
+    )  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -121,6 +121,11 @@ def core_number() -> Answer:
     return {}
 
 
+def strongly_connected_components() -> Answer:
+    """For every vertex the smallest vertex that it reaches and that reaches it."""
+    return {}
+
+
 def parse_shares(texts: list[str] | None, graph: Any) -> dict[Any, float] | None:
     """VERTEX=SHARE words to a dictionary by vertex id."""
     from isthmus.errors import OptionError
@@ -215,7 +220,7 @@ def act(
 
 def register(app: typer.Typer) -> None:
     group = typer.Typer(no_args_is_help=True, help="Run an algorithm on a store.")
-    more = (widest_path, katz, php, multi_source_bfs, label_propagation, core_number)
+    more = (widest_path, katz, php, multi_source_bfs, label_propagation, core_number, strongly_connected_components)
     for algorithm in (bfs, sssp, weakly_connected_components, pagerank, *more):
         group.command(algorithm.__name__)(compose(algorithm, shared, act))
     group.command("wcc", hidden=True)(compose(weakly_connected_components, shared, act))

@@ -15,8 +15,9 @@ from isthmus.programs.multi_source_bfs import MultiSourceBFS
 from isthmus.programs.pagerank import Strengths
 from isthmus.programs.php import PHP
 from isthmus.programs.program import as_sources
+from isthmus.programs.strong_components import StrongComponents
 from isthmus.programs.widest_path import WidestPath
-from isthmus.runtime.algorithms import merged
+from isthmus.runtime.algorithms import merged, weakly_connected_components
 from isthmus.runtime.execute import execute
 from isthmus.runtime.result import Result
 
@@ -77,3 +78,10 @@ def label_propagation(graph: Graph, max_iter: int = 10, **how: Any) -> Result:
 def core_number(graph: Graph, **how: Any) -> Result:
     """The largest k for which a vertex is in the k-core; edges count whatever their direction, self loops do not."""
     return execute(CoreNumber(graph.directed, graph.store.manifest.self_loops > 0), graph, **how)
+
+
+def strongly_connected_components(graph: Graph, **how: Any) -> Result:
+    """For every vertex the smallest vertex id that it reaches and that reaches it."""
+    if not graph.directed:
+        return weakly_connected_components(graph, **how)
+    return execute(StrongComponents(graph.store.manifest.self_loops > 0), graph, **how)

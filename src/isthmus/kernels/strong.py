@@ -1,0 +1,81 @@
+"""Passes over vertices between the phases of strongly connected components.
+
+A vertex without a component (`NONE`) is still there. Colours are vertex numbers plus one; 0 is no colour.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import int64
+
+from isthmus.kernels.compile import inline, kernel
+
+NONE = 2**32 - 1
+
+
+@kernel
+def list_ends(first: Any, last: Any, degrees: Any, components: Any, colors: Any, taken: Any, out: Any) -> Any:
+    """Vertices still there that no edge is left for; with `taken`, also those with a component and a colour."""
+    count = 0
+    for v in range(first, last):
+        there = components[v] == NONE
+        if (there and degrees[v] == 0) or (taken and not there and colors[v] != 0):
+            out[count] = v
+            count += 1
+    return count
+
+
+@kernel
+def list_own_colors(first: Any, last: Any, components: Any, colors: Any, out: Any) -> Any:
+    """Give every vertex that is still there its own colour; returns how many there are."""
+    count = 0
+    for v in range(first, last):
+        if components[v] == NONE:
+            colors[v] = v + 1
+            out[count] = v
+            count += 1
+    return count
+
+
+@kernel
+def list_roots(first: Any, last: Any, components: Any, colors: Any, out: Any) -> Any:
+    """Vertices that kept their own colour; each is the first of its component."""
+    count = 0
+    for v in range(first, last):
+        if components[v] == NONE and colors[v] == v + 1:
+            components[v] = v
+            out[count] = v
+            count += 1
+    return count
+
+
+@kernel
+def busiest(first: Any, last: Any, arriving: Any, leaving: Any, components: Any) -> Any:
+    """(the vertex still there with the most pairs of edges in and out, their number); (-1, -1): nobody is there."""
+    best, most = int64(-1), -1.0
+    for v in range(first, last):
+        if components[v] == NONE and float(arriving[v]) * float(leaving[v]) > most:
+            best, most = int64(v), float(arriving[v]) * float(leaving[v])
+    return best, most
+
+
+@inline
+def settle(v: Any, components: Any, colors: Any) -> Any:
+    if components[v] == NONE:
+        components[v] = v
+    colors[v] = 0
+
+
+@kernel
+def settle_rows(rows: Any, components: Any, colors: Any) -> Any:
+    """Who has no component yet is one of its own; all lose their colour."""
+    for i in range(rows.size):
+        settle(int64(rows[i]), components, colors)
+
+
+@kernel
+def settle_range(first: Any, last: Any, marks: Any, everyone: Any, components: Any, colors: Any) -> Any:
+    for v in range(first, last):
+        if everyone or marks[v]:
+            settle(int64(v), components, colors)

@@ -1,0 +1,151 @@
+"""Strongly connected components: trimming, one forward-backward search, then colouring.
+
+Phases follow each other until everybody has a component (Multistep, Slota et al. 2014):
+
+1. TRIM_FORWARD: who has no edge coming in is a component of its own, and its out-edges go with it, again and again.
+   It starts with the components that phase 4 found, whose out-edges must go as well.
+2. TRIM_BACKWARD: the same for who has no edge going out.
+3. FORWARD: the largest colour spreads along edges. The first time only one vertex, the one with the most edges in
+   and out, has a colour, which finds the giant component; afterwards everyone starts with its own (Orzan 2004).
+4. BACKWARD: from every vertex that kept its own colour, against the edges, within that colour: its component. Edges
+   that end there no longer count as going out.
+
+A vertex that phase 1 takes has nobody left before it, so nobody's out-degree changes; phase 2 likewise. Each
+phase follows one side, so an iteration never moves edges that it does not need. Self loops do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from isthmus.kernels import strong, vertices
+from isthmus.programs.program import Array, Facts, Program, State
+
+LOOPS, TRIM_FORWARD, TRIM_BACKWARD, FORWARD, BACKWARD = range(5)
+NEXT = {LOOPS: TRIM_FORWARD, TRIM_FORWARD: TRIM_BACKWARD, TRIM_BACKWARD: FORWARD, FORWARD: BACKWARD, BACKWARD: TRIM_FORWARD}
+ARRIVING, LEAVING, COMPONENTS, COLORS = range(4)  # degrees that are left, components, colours
+AT_ONCE = 1 << 20  # vertices looked through by one call
+
+
+class StrongComponents(Program):
+    """labels[v] = the place in natural order of the smallest vertex of v's component. `loops`: there are self loops."""
+
+    name = "strongly_connected_components"
+    sides = ("out", "in")
+    order_free = False  # each edge is taken out once
+    state_bytes = 24  # four arrays, the list of a phase's first vertices, natural numbers at the end
+
+    def __init__(self, loops: bool) -> None:
+        self._loops, self._pivoted = loops, False
+
+    def reads_weights(self) -> bool:
+        return False
+
+    def following(self, state: State) -> tuple[str, ...]:
+        return ("in",) if state.params[0] in (TRIM_BACKWARD, BACKWARD) else ("out",)
+
+    def functions(self, facts: Facts) -> str:
+        return f"""
+NONE, MINUS_ONE = np.uint32({strong.NONE}), np.uint32(2**32 - 1)
+
+
+@compiled
+def source(u, degree, state, params):
+    return state[{COLORS}][u]
+
+
+@compiled
+def edge(x, u, v, w, state, params):
+    arriving, leaving, components, colors = state
+    phase = params[0]
+    if u == v:
+        if phase == {LOOPS}:
+            atomic_add(arriving, v, MINUS_ONE)
+            atomic_add(leaving, v, MINUS_ONE)
+        return False
+    if phase == {TRIM_FORWARD}:
+        return atomic_add(arriving, v, MINUS_ONE) == 1 and components[v] == NONE
+    if phase == {TRIM_BACKWARD}:
+        return atomic_add(leaving, v, MINUS_ONE) == 1 and components[v] == NONE
+    if phase == {FORWARD}:
+        return components[v] == NONE and colors[v] < x and atomic_max(colors, v, x) < x
+    if phase == {BACKWARD}:
+        atomic_add(leaving, v, MINUS_ONE)
+        if components[v] == NONE and colors[v] == x:
+            return atomic_cas(components, v, NONE, np.uint32(x - np.uint32(1))) == NONE
+    return False
+"""
+
+    def begin(self, facts: Facts) -> State:
+        n = facts.vertices
+        leaving, arriving = (np.subtract(o[1:], o[:-1], dtype=np.uint32, casting="unsafe") for o in facts.offsets_of_sides)
+        state = State((arriving, leaving, np.full(n, strong.NONE, np.uint32), np.zeros(n, np.uint32)), None, (LOOPS,))
+        if not self._loops:
+            state.start = self._turn(state, facts)
+        return state
+
+    def before(self, state: State, frontier: Any, facts: Facts) -> None:
+        """Whoever is active while trimming is settled."""
+        if state.params[0] not in (TRIM_FORWARD, TRIM_BACKWARD):
+            return
+        settled = state.arrays[COMPONENTS:]
+        if frontier.list is not None:
+            strong.settle_rows(frontier.list, *settled)
+            return
+        facts.team.split(lambda a, b: strong.settle_range(a, b, frontier.marks, frontier.everyone, *settled), facts.vertices)
+
+    def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
+        if frontier.none_next():
+            frontier.wake_all(self._turn(state, facts))
+        return True
+
+    def _turn(self, state: State, facts: Facts) -> Array:
+        """Go on to the next phase that has anything to do; who starts it, nobody at the end."""
+        while True:
+            state.params = (NEXT[state.params[0]],)
+            start = self._start(state, facts)
+            if start.size or state.params[0] == FORWARD:  # nobody there to spread a colour: all are settled
+                return start
+
+    def _start(self, state: State, facts: Facts) -> Array:
+        arriving, leaving, components, colors = state.arrays
+        phase = state.params[0]
+        if phase == TRIM_FORWARD:
+            return listed(facts, lambda a, b, out: strong.list_ends(a, b, arriving, components, colors, True, out))
+        if phase == TRIM_BACKWARD:
+            return listed(facts, lambda a, b, out: strong.list_ends(a, b, leaving, components, colors, False, out))
+        if phase == BACKWARD:
+            return listed(facts, lambda a, b, out: strong.list_roots(a, b, components, colors, out))
+        if self._pivoted:
+            return listed(facts, lambda a, b, out: strong.list_own_colors(a, b, components, colors, out))
+        self._pivoted = True
+        parts = facts.team.split(lambda a, b: strong.busiest(a, b, arriving, leaving, components), facts.vertices)
+        pivot = max(parts, key=lambda part: part[1], default=(-1, -1))[0]
+        if pivot < 0:
+            return np.empty(0, np.uint32)
+        colors[pivot] = pivot + 1
+        return np.array([pivot], np.uint32)
+
+    def result(self, state: State, facts: Facts) -> dict[str, Array]:
+        components, smallest = state.arrays[COMPONENTS], state.arrays[ARRIVING]
+        naturals = facts.naturals()
+        smallest[:] = strong.NONE
+        vertices.smallest_member(components, np.arange(components.size, dtype=np.uint32) if naturals is None else naturals, smallest)
+        return {"labels": smallest[components]}
+
+    def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
+        sizes = np.bincount(columns["labels"]) if columns["labels"].size else np.zeros(1, np.int64)
+        return {"components": int(np.count_nonzero(sizes)), "largest": int(sizes.max())}
+
+
+def listed(facts: Facts, find: Callable[[int, int, Array], int]) -> Array:
+    """What find(first, last, out) puts into `out`, over all vertices."""
+    pieces = [np.empty(0, np.uint32)]
+    for first in range(0, facts.vertices, AT_ONCE):
+        last = min(first + AT_ONCE, facts.vertices)
+        out = np.empty(last - first, np.uint32)
+        pieces.append(out[: find(first, last, out)].copy())
+    return np.concatenate(pieces)
