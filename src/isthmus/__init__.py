@@ -27,6 +27,7 @@ _WHERE = {
     "multi_source_bfs": ("isthmus.runtime.more_algorithms", "multi_source_bfs"),
     "label_propagation": ("isthmus.runtime.more_algorithms", "label_propagation"),
     "core_number": ("isthmus.runtime.more_algorithms", "core_number"),
+    "minimum_spanning_forest": ("isthmus.runtime.more_algorithms", "minimum_spanning_forest"),
     "strongly_connected_components": ("isthmus.runtime.more_algorithms", "strongly_connected_components"),
     "monotone": ("isthmus.programs.program", "monotone"),
     "accumulative": ("isthmus.programs.program", "accumulative"),
@@ -54,11 +55,12 @@ if TYPE_CHECKING:
         core_number,
         katz,
         label_propagation,
+        minimum_spanning_forest,
         multi_source_bfs,
         php,
         strongly_connected_components,
         widest_path,
-    )  # fmt: skip
+    )
 
 
 def __getattr__(name: str) -> Any:

@@ -126,6 +126,11 @@ def strongly_connected_components() -> Answer:
     return {}
 
 
+def minimum_spanning_forest() -> Answer:
+    """The edges of a tree of least weight for every component."""
+    return {}
+
+
 def parse_shares(texts: list[str] | None, graph: Any) -> dict[Any, float] | None:
     """VERTEX=SHARE words to a dictionary by vertex id."""
     from isthmus.errors import OptionError
@@ -220,7 +225,8 @@ def act(
 
 def register(app: typer.Typer) -> None:
     group = typer.Typer(no_args_is_help=True, help="Run an algorithm on a store.")
-    more = (widest_path, katz, php, multi_source_bfs, label_propagation, core_number, strongly_connected_components)
+    more = (widest_path, katz, php, multi_source_bfs, label_propagation, core_number, strongly_connected_components,
+            minimum_spanning_forest)  # fmt: skip
     for algorithm in (bfs, sssp, weakly_connected_components, pagerank, *more):
         group.command(algorithm.__name__)(compose(algorithm, shared, act))
     group.command("wcc", hidden=True)(compose(weakly_connected_components, shared, act))

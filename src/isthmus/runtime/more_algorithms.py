@@ -15,9 +15,11 @@ from isthmus.programs.multi_source_bfs import MultiSourceBFS
 from isthmus.programs.pagerank import Strengths
 from isthmus.programs.php import PHP
 from isthmus.programs.program import as_sources
+from isthmus.programs.spanning_forest import SpanningForest
 from isthmus.programs.strong_components import StrongComponents
 from isthmus.programs.widest_path import WidestPath
 from isthmus.runtime.algorithms import merged, weakly_connected_components
+from isthmus.runtime.edge_result import EdgeResult
 from isthmus.runtime.execute import execute
 from isthmus.runtime.result import Result
 
@@ -25,9 +27,13 @@ from isthmus.runtime.result import Result
 def widest_path(graph: Graph, source: Any, **how: Any) -> Result:
     """The width of the widest path from `source`: the largest smallest weight. Without weights every edge counts as 1."""
     result = execute(WidestPath(source), graph, **how)
+    say_unweighted(result, graph)
+    return result
+
+
+def say_unweighted(result: Result, graph: Graph) -> None:
     if not graph.weighted:
         result.trace.notes.append("the graph has no weights: every edge counts as 1")
-    return result
 
 
 def katz(
@@ -85,3 +91,10 @@ def strongly_connected_components(graph: Graph, **how: Any) -> Result:
     if not graph.directed:
         return weakly_connected_components(graph, **how)
     return execute(StrongComponents(graph.store.manifest.self_loops > 0), graph, **how)
+
+
+def minimum_spanning_forest(graph: Graph, **how: Any) -> EdgeResult:
+    """The edges of a tree of least weight for every component; ties go to the smaller ends. Directions do not count."""
+    result = EdgeResult.of(execute(SpanningForest(graph.directed), graph, **how))
+    say_unweighted(result, graph)
+    return result

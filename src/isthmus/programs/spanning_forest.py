@@ -1,0 +1,104 @@
+"""Minimum spanning forest by Borůvka's rounds (1926), the graph-mutation case of Scaph.
+
+In a round every component chooses the lightest edge that leaves it, and all chosen edges join components. Two
+passes choose it: the first finds each component's least weight with an atomic minimum, the second, among the edges of
+that weight, the least pair of ends. So ties are broken by the ends' places in natural order, every order of the edges
+gives the same forest, and weight and edge need not fit one word.
+
+A vertex stays active only while it has an edge that leaves its component, and both ends mark each other; so edges
+inside components stop moving (the mutation). State is indexed by places in natural order. Edges of a directed graph
+count in both directions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isthmus.kernels import forest, vertices
+from isthmus.programs.program import INT_MAX, Array, Facts, Program, State
+
+LIGHTEST, FIRST = 0, 1  # the two passes of a round
+COMPONENTS, BEST, PICKS, NATURALS = range(4)
+AT_ONCE = 1 << 20  # vertices hooked by one call
+
+
+class SpanningForest(Program):
+    """Columns `source`, `target` (places in natural order) and `weight`, an entry per edge of the forest."""
+
+    name = "minimum_spanning_forest"
+    order_free = False  # the second pass needs the first to be over
+    state_bytes = 40  # 24 for the rounds, 16 for the edges
+
+    def __init__(self, directed: bool) -> None:
+        self.sides = ("out", "in") if directed else ("out",)
+
+    def reads_weights(self) -> bool:
+        return True
+
+    def functions(self, facts: Facts) -> str:
+        place = "np.int64(state[3][{}])" if facts.naturals() is not None else "{}"
+        kind = np.dtype(weight_kind(facts)).name
+        return f"""
+@compiled
+def source(u, degree, state, params):
+    place = {place.format("u")}
+    return place, np.int64(state[0][place])
+
+
+@compiled
+def edge(x, u, v, w, state, params):
+    a, mine = x
+    b = {place.format("v")}
+    if np.int64(state[0][b]) == mine:
+        return False
+    best, weight = state[1], np.{kind}(w)
+    if params[0] == {LIGHTEST}:
+        if weight < best[mine]:
+            atomic_min(best, mine, weight)
+    elif weight == best[mine]:
+        atomic_min(state[2], mine, np.uint64(min(a, b)) << np.uint64(32) | np.uint64(max(a, b)))
+    return True
+"""
+
+    def begin(self, facts: Facts) -> State:
+        n, naturals = facts.vertices, facts.naturals()
+        arrays = (np.arange(n, dtype=np.uint32), np.empty(n, weight_kind(facts)), np.empty(n, np.uint64))
+        return State(arrays if naturals is None else (*arrays, naturals), None, (LIGHTEST,))
+
+    def before(self, state: State, frontier: Any, facts: Facts) -> None:
+        if state.params[0] == LIGHTEST:
+            heaviest = INT_MAX if state.arrays[BEST].dtype.kind == "i" else np.inf
+            facts.team.split(lambda a, b: forest.forget(a, b, heaviest, *state.arrays[:NATURALS]), facts.vertices)
+
+    def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
+        if state.params[0] == LIGHTEST:
+            state.params = (FIRST,)
+            return True
+        state.params = (LIGHTEST,)
+        components, _, picks = state.arrays[:NATURALS]
+        for first in range(0, facts.vertices, AT_ONCE):
+            forest.hook(first, min(first + AT_ONCE, facts.vertices), components, picks)
+        facts.team.split(lambda a, b: vertices.compress(components, a, b), facts.vertices)
+        return True
+
+    def result(self, state: State, facts: Facts) -> dict[str, Array]:
+        components, best, picks = state.arrays[:NATURALS]
+        joined = np.flatnonzero(components != np.arange(facts.vertices, dtype=np.uint32))
+        joined = joined[np.argsort(picks[joined])]
+        edges = picks[joined]
+        return {
+            "source": (edges >> np.uint64(32)).astype(np.uint32),
+            "target": edges.astype(np.uint32),
+            "weight": best[joined],
+        }
+
+    def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
+        weights = columns["weight"]
+        total = sum(weights.tolist()) if weights.dtype.kind == "i" else float(weights.sum())
+        return {"edges": int(weights.size), "trees": int(state.arrays[COMPONENTS].size - weights.size), "total_weight": total}
+
+
+def weight_kind(facts: Facts) -> Any:
+    return np.int64 if facts.weight_dtype is None or np.issubdtype(facts.weight_dtype, np.integer) else np.float64
