@@ -27,6 +27,8 @@ _WHERE = {
     "multi_source_bfs": ("isthmus.runtime.more_algorithms", "multi_source_bfs"),
     "label_propagation": ("isthmus.runtime.more_algorithms", "label_propagation"),
     "core_number": ("isthmus.runtime.more_algorithms", "core_number"),
+    "triangle_count": ("isthmus.runtime.more_algorithms", "triangle_count"),
+    "local_clustering_coefficient": ("isthmus.runtime.more_algorithms", "local_clustering_coefficient"),
     "minimum_spanning_forest": ("isthmus.runtime.more_algorithms", "minimum_spanning_forest"),
     "strongly_connected_components": ("isthmus.runtime.more_algorithms", "strongly_connected_components"),
     "monotone": ("isthmus.programs.program", "monotone"),
@@ -55,10 +57,12 @@ if TYPE_CHECKING:
         core_number,
         katz,
         label_propagation,
+        local_clustering_coefficient,
         minimum_spanning_forest,
         multi_source_bfs,
         php,
         strongly_connected_components,
+        triangle_count,
         widest_path,
     )
 

@@ -131,6 +131,16 @@ def minimum_spanning_forest() -> Answer:
     return {}
 
 
+def triangle_count() -> Answer:
+    """How many triangles each vertex is in."""
+    return {}
+
+
+def local_clustering_coefficient() -> Answer:
+    """How many of a vertex's neighbours are joined, of all that could be (LDBC's LCC)."""
+    return {}
+
+
 def parse_shares(texts: list[str] | None, graph: Any) -> dict[Any, float] | None:
     """VERTEX=SHARE words to a dictionary by vertex id."""
     from isthmus.errors import OptionError
@@ -226,7 +236,7 @@ def act(
 def register(app: typer.Typer) -> None:
     group = typer.Typer(no_args_is_help=True, help="Run an algorithm on a store.")
     more = (widest_path, katz, php, multi_source_bfs, label_propagation, core_number, strongly_connected_components,
-            minimum_spanning_forest)  # fmt: skip
+            minimum_spanning_forest, triangle_count, local_clustering_coefficient)  # fmt: skip
     for algorithm in (bfs, sssp, weakly_connected_components, pagerank, *more):
         group.command(algorithm.__name__)(compose(algorithm, shared, act))
     group.command("wcc", hidden=True)(compose(weakly_connected_components, shared, act))

@@ -11,12 +11,14 @@ from isthmus.graph.graph import Graph
 from isthmus.programs.core_number import CoreNumber
 from isthmus.programs.katz import Katz
 from isthmus.programs.label_propagation import LabelPropagation
+from isthmus.programs.local_clustering import LocalClustering
 from isthmus.programs.multi_source_bfs import MultiSourceBFS
 from isthmus.programs.pagerank import Strengths
 from isthmus.programs.php import PHP
 from isthmus.programs.program import as_sources
 from isthmus.programs.spanning_forest import SpanningForest
 from isthmus.programs.strong_components import StrongComponents
+from isthmus.programs.triangles import TriangleCount
 from isthmus.programs.widest_path import WidestPath
 from isthmus.runtime.algorithms import merged, weakly_connected_components
 from isthmus.runtime.edge_result import EdgeResult
@@ -98,3 +100,13 @@ def minimum_spanning_forest(graph: Graph, **how: Any) -> EdgeResult:
     result = EdgeResult.of(execute(SpanningForest(graph.directed), graph, **how))
     say_unweighted(result, graph)
     return result
+
+
+def triangle_count(graph: Graph, **how: Any) -> Result:
+    """How many triangles each vertex is in, whatever the edges' direction."""
+    return execute(TriangleCount(graph.directed), graph, **how)
+
+
+def local_clustering_coefficient(graph: Graph, **how: Any) -> Result:
+    """How many of a vertex's neighbours are joined, of all pairs that could be (LDBC's LCC)."""
+    return execute(LocalClustering(graph.directed), graph, **how)

@@ -1,0 +1,107 @@
+"""Lists of neighbours in a table, made simple, and the triangles between them.
+
+An entry is 2 * neighbour + a bit. As gathered the bit is the direction of the edge; in a simple list, sorted and every
+neighbour once, it says that there are edges in both directions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import int64, uint32
+
+from isthmus.kernels.atomics import atomic_add
+from isthmus.kernels.compile import inline, kernel
+
+SHORT = 24  # entries up to which inserting is faster than sorting
+
+
+@kernel
+def prefix_sums(counts: Any, offsets: Any) -> Any:
+    """offsets[v] = the sum of the counts before v."""
+    total = int64(0)
+    for v in range(counts.size):
+        offsets[v] = total
+        total += counts[v]
+    offsets[counts.size] = total
+
+
+@kernel
+def lay_out(first: Any, last: Any, base: Any, offsets: Any, cursors: Any) -> Any:
+    for v in range(first, last):
+        cursors[v] = offsets[v] - base
+
+
+@inline
+def sort_short(row: Any) -> Any:
+    for i in range(1, row.size):
+        x = row[i]
+        j = i
+        while j > 0 and row[j - 1] > x:
+            row[j] = row[j - 1]
+            j -= 1
+        row[j] = x
+
+
+@kernel
+def simplify(first: Any, last: Any, base: Any, offsets: Any, cursors: Any, table: Any, count: Any, degrees: Any) -> Any:
+    """Make the lists of first:last simple; cursors then stand behind their last entry.
+
+    `count`: also add every neighbour to the degrees of both its ends.
+    """
+    for v in range(first, last):
+        low = offsets[v] - base
+        row = table[low : int64(cursors[v])]
+        if row.size <= SHORT:
+            sort_short(row)
+        else:
+            row.sort()
+        kept = i = 0
+        while i < row.size:
+            begin, neighbour = i, int64(row[i]) >> 1
+            while i < row.size and int64(row[i]) >> 1 == neighbour:
+                i += 1
+            both = int64(row[begin]) & 1 == 0 and int64(row[i - 1]) & 1 == 1
+            row[kept] = 2 * neighbour + both
+            kept += 1
+        cursors[v] = low + kept
+        if count and kept:
+            atomic_add(degrees, v, uint32(kept))
+            for i in range(kept):
+                atomic_add(degrees, int64(row[i]) >> 1, uint32(1))
+
+
+@kernel
+def count_triangles(
+    first: Any, last: Any, base: Any, table: Any, near: Any, near_end: Any, near_base: Any, near_table: Any,
+    offsets: Any, cursors: Any, counts: Any,
+) -> Any:  # fmt: skip
+    """Triangles v, a, w with v in first:last, a among v's neighbours and in near:near_end, w a neighbour of both.
+
+    Each corner counts the edges between the other two. All lists go up in rank, so a triangle is met once.
+    """
+    for v in range(first, last):
+        low, high = offsets[v] - base, int64(cursors[v])
+        mine = int64(0)
+        for i in range(low, high):
+            a = int64(table[i]) >> 1
+            if a < near or a >= near_end:
+                continue
+            j, k, end = low, offsets[a] - near_base, int64(cursors[a])
+            others = int64(0)
+            while j < high and k < end:
+                x, y = int64(table[j]), int64(near_table[k])
+                if x >> 1 == y >> 1:
+                    mine += 1 + (y & 1)
+                    others += 1 + (x & 1)
+                    atomic_add(counts, x >> 1, 1 + (int64(table[i]) & 1))
+                    j += 1
+                    k += 1
+                elif x < y:
+                    j += 1
+                else:
+                    k += 1
+            if others:
+                atomic_add(counts, a, others)
+        if mine:
+            atomic_add(counts, v, mine)

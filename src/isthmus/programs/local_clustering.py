@@ -1,0 +1,34 @@
+"""Local clustering coefficient as LDBC Graphalytics defines it: how many of a vertex's neighbours are joined.
+
+The neighbourhood is in ∪ out, and of its d (d - 1) ordered pairs those count that an edge leads along; an undirected
+edge leads both ways. That is the number of edges opposite a vertex in its triangles, which `triangles` counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isthmus.programs.program import Array, Facts, State
+from isthmus.programs.triangles import Triangles
+
+
+class LocalClustering(Triangles):
+    """Between 0 and 1; 0 for a vertex with fewer than two neighbours."""
+
+    name = "local_clustering_coefficient"
+
+    def __init__(self, directed: bool) -> None:
+        super().__init__(directed, True)
+        self._times = 1 if directed else 2
+        self.state_bytes += 8
+
+    def result(self, state: State, facts: Facts) -> dict[str, Array]:
+        coefficients = state.extra["neighbours"].astype(np.float64)
+        coefficients *= coefficients - 1
+        np.divide(self._times * state.extra["counts"], coefficients, out=coefficients, where=coefficients > 0)
+        return {"clustering": coefficients}
+
+    def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
+        return {"average": float(columns["clustering"].mean()) if columns["clustering"].size else 0.0}

@@ -1,0 +1,167 @@
+"""Triangles, from lists that need not fit near (MGT, Hu, Tao and Chung 2013).
+
+Edges are directed from the end with fewer edges to the one with more, ties by number, which keeps every list short:
+a hub has few neighbours above it. A first pass counts these upward neighbours. Then one run of vertices after the
+other has its upward lists kept near, whole, sorted and without doubles, while those of all other vertices pass by,
+again run by run: a triangle v, a, w with v below a below w is met when a is in the run that is kept, as an entry
+that v's and a's lists share. Where all upward lists fit the spare memory there is one run, and two passes in all;
+otherwise there is one pass more for each run.
+
+Parallel edges count once and self loops not at all; directions do not matter to what a triangle is.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from isthmus.errors import BudgetError
+from isthmus.kernels import triangles as kernels
+from isthmus.memory import format_size
+from isthmus.programs.program import Array, Facts, Program, State
+
+LEAST = 1 << 12  # entries of a table: kilobytes
+PIECE = 1 << 16  # entries worked on by one call
+DEGREES, CURSORS, TABLE = range(3)
+COUNT, GATHER = 0, 1
+Wish = tuple[int, int, int, tuple[str, ...]]  # vertices first:last, the bit of their entries, the sides to follow
+
+
+class Triangles(Program):
+    """Counts at each vertex the edges between its neighbours. `both_ways`: an edge in both directions counts twice."""
+
+    order_free = False  # each edge is gathered once
+    state_bytes = 36  # 28 for degrees, cursors, offsets and counts; the least tables
+
+    def __init__(self, directed: bool, both_ways: bool) -> None:
+        self.sides = ("out", "in") if directed else ("out",)
+        self._bits: list[tuple[int, tuple[str, ...]]] = [(0, ("out",)), (1, ("in",))] if directed and both_ways else [(0, self.sides)]
+        self._following: tuple[str, ...] = self.sides
+        self._script: Iterator[Wish] = iter(())
+
+    def reads_weights(self) -> bool:
+        return False
+
+    def following(self, state: State) -> tuple[str, ...]:
+        return self._following
+
+    def functions(self, facts: Facts) -> str:
+        return f"""
+@compiled
+def source(u, degree, state, params):
+    return state[0][u]
+
+
+@compiled
+def edge(mine, u, v, w, state, params):
+    degrees, cursors, table = state
+    if degrees[v] < mine or (degrees[v] == mine and v <= u):
+        return False
+    at = np.int64(atomic_add(cursors, u, np.uint32(1)))
+    if params[0] == {GATHER}:
+        table[at] = 2 * v + params[1]
+    return False
+"""
+
+    def begin(self, facts: Facts) -> State:
+        n = facts.vertices
+        degrees = np.zeros(n, np.uint32)
+        for offsets in facts.offsets_of_sides:
+            degrees += np.subtract(offsets[1:], offsets[:-1], dtype=np.uint32, casting="unsafe")
+        entry = np.uint32 if n < 1 << 31 else np.uint64
+        arrays = (degrees, np.zeros(n, np.uint32), np.empty(0, entry))
+        state = State(arrays, None, (COUNT, 0), {"counts": np.zeros(n, np.int64), "neighbours": np.zeros(n, np.uint32)})
+        self._script = self._passes(state, facts)
+        return state
+
+    def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
+        wish = next(self._script, None)
+        if wish is None:
+            return False
+        first, last, bit, self._following = wish
+        state.params = (GATHER, bit)
+        frontier.wake(first, last)
+        return True
+
+    def _passes(self, state: State, facts: Facts) -> Iterator[Wish]:
+        """What to do once the upward neighbours are counted; yields a wish wherever lists have to be gathered."""
+        n = facts.vertices
+        offsets = np.empty(n + 1, np.int64)
+        kernels.prefix_sums(state.arrays[CURSORS], offsets)
+        kept, passing = self._tables(state, facts, offsets)
+        for near, near_end in runs(offsets, 0, n, kept.size):
+            yield from self._gather(state, facts, offsets, near, near_end, kept, True)
+            self._count(state, facts, offsets, (near, near_end), kept, (near, near_end), kept)
+            for begin, end in ((0, near), (near_end, n)):
+                for first, last in runs(offsets, begin, end, passing.size):
+                    yield from self._gather(state, facts, offsets, first, last, passing, False)
+                    self._count(state, facts, offsets, (first, last), passing, (near, near_end), kept)
+
+    def _tables(self, state: State, facts: Facts, offsets: Array) -> tuple[Array, Array]:
+        """A table for lists that are kept, and one for those that pass by if not all can be kept."""
+        entry = state.arrays[TABLE].dtype
+        everything, least = int(offsets[-1]), max(facts.vertices // 2, LEAST)
+        room = 2 * least + facts.spare // entry.itemsize
+        if everything <= room:
+            return np.empty(everything, entry), np.empty(0, entry)
+        longest = int(np.diff(offsets).max())
+        if longest > room // 2:
+            wanted = format_size(2 * (longest - least) * entry.itemsize)
+            raise BudgetError(f"{self.name} has to keep {longest} edges of one vertex, parallel ones included; give {wanted} more memory")
+        passing = max(least, longest)
+        return np.empty(room - passing, entry), np.empty(passing, entry)
+
+    def _gather(self, state: State, facts: Facts, offsets: Array, first: int, last: int, table: Array, fresh: bool) -> Iterator[Wish]:
+        """Fill the table with the upward lists of first:last and make them simple; `fresh`: neighbours not counted yet."""
+        degrees, cursors, _ = state.arrays
+        state.arrays = (degrees, cursors, table)
+        base, neighbours = int(offsets[first]), state.extra["neighbours"]
+        kernels.lay_out(first, last, base, offsets, cursors)
+        for bit, sides in self._bits:
+            yield first, last, bit, sides
+        work = lambda a, b: kernels.simplify(a, b, base, offsets, cursors, table, fresh, neighbours)  # noqa: E731
+        by_pieces(facts, offsets, first, last, work)
+
+    def _count(
+        self, state: State, facts: Facts, offsets: Array, run: tuple[int, int], table: Array, near: tuple[int, int], kept: Array
+    ) -> None:
+        base, near_base = int(offsets[run[0]]), int(offsets[near[0]])
+        cursors, counts = state.arrays[CURSORS], state.extra["counts"]
+
+        def work(a: int, b: int) -> None:
+            kernels.count_triangles(a, b, base, table, *near, near_base, kept, offsets, cursors, counts)
+
+        by_pieces(facts, offsets, *run, work)
+
+
+def runs(offsets: Array, begin: int, end: int, room: int) -> Iterator[tuple[int, int]]:
+    """Cut begin:end into runs with at most `room` entries."""
+    while begin < end:
+        stop = min(end, bisect_right(offsets, int(offsets[begin]) + room) - 1)
+        yield begin, stop
+        begin = stop
+
+
+def by_pieces(facts: Facts, offsets: Array, first: int, last: int, work: Callable[[int, int], None]) -> None:
+    """work(first, last) on runs of about PIECE entries, by all members of the team."""
+    cuts = np.searchsorted(offsets[first:last], np.arange(offsets[first] + PIECE, offsets[last], PIECE)) + first
+    bounds = [first, *np.unique(cuts).tolist(), last]
+    facts.team.each(lambda k: work(bounds[k], bounds[k + 1]), len(bounds) - 1)
+
+
+class TriangleCount(Triangles):
+    """How many triangles a vertex is in."""
+
+    name = "triangle_count"
+
+    def __init__(self, directed: bool) -> None:
+        super().__init__(directed, False)
+
+    def result(self, state: State, facts: Facts) -> dict[str, Array]:
+        return {"triangles": state.extra["counts"]}
+
+    def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
+        return {"triangles": int(columns["triangles"].sum()) // 3, "most": int(columns["triangles"].max(initial=0))}
