@@ -48,8 +48,9 @@ class Frontier:
 
     def __init__(self, vertices: int, threads: int) -> None:
         self.vertices = vertices
-        self.marks = np.zeros(vertices, np.uint8)
-        self.next_marks = np.zeros(vertices, np.uint8)
+        whole = -(-vertices // 8) * 8  # kernels also read the marks as 64-bit words
+        self.marks = np.zeros(whole, np.uint8)
+        self.next_marks = np.zeros(whole, np.uint8)
         self.queues = np.empty((threads, queue_size(vertices)), np.uint32)
         self.used = np.zeros(threads, np.int64)  # entries wanted in each queue; more than its size: overflow
         self.list: Array | None = np.empty(0, np.uint32)  # the active vertices, ascending; None: see the marks
@@ -87,6 +88,10 @@ class Frontier:
     def none_next(self) -> bool:
         """Whether nobody will be active next."""
         return not self.used.any()
+
+    def take_marks(self, count: int) -> None:
+        """The marks were rewritten from outside: `count` vertices are active."""
+        self.list, self.everyone, self.count = None, False, count
 
     def advance(self) -> None:
         """The marked vertices become the active ones."""

@@ -17,6 +17,14 @@ def count_blocks(begin: Any, end: Any, width: Any, block: Any, last: Any) -> Any
     return max(int64(0), final - max(first, last + 1) + 1), final
 
 
+@inline
+def skip_unmarked(words: Any, u: Any, last: Any) -> Any:
+    """The last of the unmarked vertices that follow u, eight at a time; `words` are the marks as 64-bit words."""
+    while (u + 1) & 7 == 0 and u + 9 <= last and words[(u + 1) >> 3] == 0:
+        u += 8
+    return u
+
+
 @kernel
 def activity_of_rows(
     vertices: Any, offsets: Any, cuts: Any, width: Any, weight_width: Any, block: Any,
@@ -54,8 +62,12 @@ def activity_of_range(
     """The same for one partition whose active vertices are marked; `everyone`: all of them."""
     last_block = weight_last = int64(-1)
     vertices = total = touched = int64(0)
-    for u in range(first, last):
+    words = marks.view(np.uint64)
+    u = int64(first) - 1
+    while u + 1 < last:
+        u += 1
         if not everyone and marks[u] == 0:
+            u = skip_unmarked(words, u, last)
             continue
         low, high = max(offsets[u], begin), min(offsets[u + 1], end)
         if low >= high:
@@ -76,10 +88,15 @@ def activity_of_range(
 def list_marked(marks: Any, everyone: Any, first: Any, last: Any, out: Any) -> Any:
     """The marked vertices of first:last; returns how many."""
     count = 0
-    for u in range(first, last):
+    words = marks.view(np.uint64)
+    u = int64(first) - 1
+    while u + 1 < last:
+        u += 1
         if everyone or marks[u]:
             out[count] = u
             count += 1
+        else:
+            u = skip_unmarked(words, u, last)
     return count
 
 
@@ -197,7 +214,12 @@ def edges_of_rows(vertices: Any, offsets: Any) -> Any:
 @kernel
 def edges_of_range(first: Any, last: Any, marks: Any, offsets: Any) -> Any:
     total = int64(0)
-    for u in range(first, last):
+    words = marks.view(np.uint64)
+    u = int64(first) - 1
+    while u + 1 < last:
+        u += 1
         if marks[u]:
             total += offsets[u + 1] - offsets[u]
+        else:
+            u = skip_unmarked(words, u, last)
     return total

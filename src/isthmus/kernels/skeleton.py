@@ -11,6 +11,9 @@ because a list of targets and its weights are two arrays.
 
 A program that pulls has instead `sent(u, w, state, params)`, summed over the in-edges of v and handed to
 `received(v, total, state, params)`: no atomics per edge, for programs whose vertices are all active.
+
+A program that can also seek has `found(u, v, state, params)`: an active vertex u looks through its neighbours v,
+becomes active in the next iteration at the first for which that is true, and looks no further.
 """
 
 from __future__ import annotations
@@ -124,6 +127,44 @@ def push_range(first, last, begin, end, base, weight_base, active, everyone, off
 '''
 
 
+SEEK = '''
+
+@compiled
+def seek_rows(vertices, begins, weight_begins, lengths, row, skip, edges, offsets, targets, weights, state, params, marks, queue, used):
+    while edges > 0:
+        count = min(lengths[row] - skip, edges)
+        u = np.int64(vertices[row])
+        at = begins[row] + skip
+        if count > 0 and marks[u] == 0:
+            for j in range(count):
+                if found(u, np.int64(targets[at + j]), state, params):
+                    if atomic_exchange(marks, u, np.uint8(1)) == 0:
+                        if used < queue.size:
+                            queue[used] = u
+                        used += 1
+                    break
+        edges -= count
+        row += 1
+        skip = 0
+    return used
+
+
+@compiled
+def seek_range(first, last, begin, end, base, weight_base, active, everyone, offsets, targets, weights, state, params, marks, queue, used):
+    for u in range(first, last):
+        if (not everyone and active[u] == 0) or marks[u]:
+            continue
+        for e in range(max(offsets[u], begin), min(offsets[u + 1], end)):
+            if found(u, np.int64(targets[e - base]), state, params):
+                if atomic_exchange(marks, u, np.uint8(1)) == 0:
+                    if used < queue.size:
+                        queue[used] = u
+                    used += 1
+                break
+    return used
+'''
+
+
 def loops(weighted: bool, pull: bool) -> str:
     return (PULL if pull else LOOPS).format(
         first_weight_of_row="weight_at = weight_begins[row] + skip" if weighted else "",
@@ -141,7 +182,7 @@ def versions() -> str:
 
 def build(name: str, functions: str, weighted: bool, pull: bool, folder: Path) -> ModuleType:
     """The module of a program's loops; the same text gives the same module, in this process and the next."""
-    text = HEAD.format(name=name) + functions + loops(weighted, pull)
+    text = HEAD.format(name=name) + functions + loops(weighted, pull) + (SEEK if "def found(" in functions else "")
     key = hashlib.sha256(text.encode()).hexdigest()[:24]
     module_name = f"isthmus_program_{key}"
     if module_name in sys.modules:

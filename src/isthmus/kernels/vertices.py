@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import int64
+from numba import int64, uint64
 
 from isthmus.kernels.compile import inline, kernel
 
@@ -69,6 +69,25 @@ def residual_sums(values: Any, residual: Any, shares: Any, divisors: Any, first:
         lost_drift = (t - drift) - y
         drift = t
     return total, left, drift
+
+
+@kernel
+def mark_equal(values: Any, wanted: Any, offsets: Any, marks: Any, first: Any, last: Any) -> Any:
+    """Mark the vertices that have a value and any edge; returns how many."""
+    count = 0
+    for u in range(first, last):
+        marks[u] = values[u] == wanted and offsets[u + 1] > offsets[u]
+        count += marks[u]
+    return count
+
+
+@kernel
+def marks_to_bits(marks: Any, bits: Any) -> Any:
+    for word in range(bits.size):
+        found = uint64(0)
+        for u in range(word << 6, min((word + 1) << 6, marks.size)):  # a few more marks than vertices, all zero
+            found |= uint64(marks[u]) << uint64(u & 63)
+        bits[word] = found
 
 
 @inline

@@ -27,7 +27,7 @@ from isthmus.link.link import Array, Extents, Link, Profile
 
 DEPTH = 128  # reads in flight; a 4 KB read reached its highest rate there
 PIECE = 4 << 20  # largest single read: as fast as dd bs=4M, and small enough to stay responsive
-CHANNELS = 2  # one for the reader thread, one for reads the main thread does itself
+CHANNELS = 3  # two for reader threads, one for reads the main thread does itself
 
 
 def open_file(store: Store, name: str) -> int:

@@ -12,14 +12,27 @@ from typing import Any
 import numpy as np
 
 from isthmus.errors import OptionError
-from isthmus.kernels import traversal
+from isthmus.kernels import traversal, vertices
 from isthmus.programs.program import INT_MAX, Array, Facts, Monotone, NearEdges, Seen, State, monotone
 
 # Beamer's switches, as the GAP Benchmark Suite sets them: bottom up when the frontier has a 15th of the edges left,
 # top down again when it has less than an 18th of the vertices.
 ALPHA, BETA = 15, 18
+# From disk every edge of an unreached vertex moves, though few are looked at; following one costs about twice that.
+SEEK_SHARE = 2
 FEW_EDGES = 1 << 14  # a level this small is walked by one thread
 SLICE = 1 << 14  # vertices per turn of a member
+
+
+FOUND = """
+
+@compiled
+def found(u, v, state, params):
+    if state[1][v >> 6] >> np.uint64(v & 63) & np.uint64(1):
+        state[0][u] = params[1]
+        return True
+    return False
+"""
 
 
 @monotone(initial=np.inf, combine="min", start=0, column="distance")
@@ -30,6 +43,7 @@ def level(distance, limit=INT_MAX):  # type: ignore[no-untyped-def]
 class BFS(Monotone):
     """Distances in edges from `source`, up to `depth_limit`; unreached: the largest int64."""
 
+    state_bytes = 9  # distances, and the frontier's bitmap
     solve_bytes = 13  # levels, two queues, two bitmaps
 
     def __init__(self, source: Any, depth_limit: int | None = None) -> None:
@@ -43,6 +57,42 @@ class BFS(Monotone):
 
     def dtype(self, facts: Facts) -> Any:
         return np.int64
+
+    def functions(self, facts: Facts) -> str:
+        """Also the loop that seeks: an unreached vertex looks for a neighbour in the frontier's bitmap."""
+        return super().functions(facts) + FOUND
+
+    def begin(self, facts: Facts) -> State:
+        state = super().begin(facts)
+        self._left = int(facts.offsets[-1])  # edges of vertices that were not active yet
+        self._level = 0
+        self._seeking = False
+        bits = np.zeros((facts.vertices + 63) // 64, np.uint64)
+        return State((*state.arrays, bits), state.start, (*state.params, 1), state.extra)
+
+    def seeks(self, state: State) -> bool:
+        return self._seeking
+
+    def before(self, state: State, frontier: Any, facts: Facts) -> None:
+        """Turn round when the unreached have fewer edges to move than the frontier has to follow."""
+        distances, bits = state.arrays
+        self._level += 1
+        state.params = (*state.params[:-1], self._level)
+        edges = frontier.edges(facts.offsets, facts.team)
+        self._left -= edges
+        self._seeking = not facts.directed and edges > FEW_EDGES and self._left < SEEK_SHARE * edges and self._level <= state.params[0]
+        if not self._seeking:
+            return
+        vertices.marks_to_bits(frontier.marks, bits)
+        size, parts = facts.vertices, facts.team.size
+        step, counts = -(-size // parts), np.zeros(parts, np.int64)
+
+        def part(index: int) -> None:
+            first, last = min(index * step, size), min((index + 1) * step, size)
+            counts[index] = vertices.mark_equal(distances, INT_MAX, facts.offsets, frontier.marks, first, last)
+
+        facts.team.each(part, parts)
+        frontier.take_marks(int(counts.sum()))
 
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         if facts.vertices > 1 << 32:

@@ -85,6 +85,10 @@ class Program(ABC):
     state_bytes: int = 8  # near memory per vertex
     solve_bytes: int = 0  # more of it, when `solve` does the work
 
+    def seeks(self, state: State) -> bool:
+        """Whether the next iteration runs the loops that seek; see kernels.skeleton."""
+        return False
+
     def following(self, state: State) -> tuple[str, ...]:
         """Which of its sides the next iteration follows."""
         return self.sides

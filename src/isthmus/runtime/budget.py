@@ -15,7 +15,7 @@ from isthmus.graph.graph import Graph
 from isthmus.memory import DEFAULT_SHARE, available, format_size, parse_size
 from isthmus.programs.program import Program
 
-BUFFERS = 3  # one being worked on, one ready, one being filled
+BUFFERS = 4  # two being filled, two being worked on
 LEAST_BUFFER = 256 << 10  # bytes; smaller ones make more requests than sense
 ROW_BYTES = 64  # the plan of a delivery, per row of a buffer: bounded by its blocks
 

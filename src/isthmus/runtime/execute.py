@@ -209,14 +209,16 @@ def compile_program(program: Program, facts: Facts, state: Any, side: Side, say:
     marks, queue = np.empty(0, np.uint8), np.empty(0, np.uint32)
     targets = np.empty(0, side.target_dtype)
     try:
-        module.push_rows(
-            np.empty(0, np.uint32), nothing, nothing, nothing, none[0], none[0], none[0], facts.offsets, targets, weights,
-            state.arrays, state.params, marks, queue, none[0],
-        )  # fmt: skip
-        module.push_range(
-            none[0], none[0], none[0], none[0], 0, 0, marks, False, facts.offsets, targets, weights,
-            state.arrays, state.params, marks, queue, none[0],
-        )  # fmt: skip
+        for loop in (getattr(module, name) for name in ("push_rows", "seek_rows") if hasattr(module, name)):
+            loop(
+                np.empty(0, np.uint32), nothing, nothing, nothing, none[0], none[0], none[0], facts.offsets, targets, weights,
+                state.arrays, state.params, marks, queue, none[0],
+            )  # fmt: skip
+        for loop in (getattr(module, name) for name in ("push_range", "seek_range") if hasattr(module, name)):
+            loop(
+                none[0], none[0], none[0], none[0], none[0], none[0], marks, False, facts.offsets, targets, weights,
+                state.arrays, state.params, marks, queue, none[0],
+            )  # fmt: skip
     except skeleton.Failure as error:
         raise ProgramError(program.explain(skeleton.reason(error))) from error
     return module

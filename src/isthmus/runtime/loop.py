@@ -59,6 +59,7 @@ def run(
         deliveries = itertools.chain(
             parts.cache.serve(frontier), parts.pipeline.fetch(tasks, parts.schedule, frontier, edges)
         )
+        parts.worker.seek(program.seeks(state))
         record.wait, record.kernel = parts.worker.relax(deliveries, frontier, partial(done, parts, record), edges <= ALONE)
         number += 1
         more = program.after(state, frontier, facts, number)

@@ -1,7 +1,7 @@
-"""Reading ahead: a reader thread brings the next tasks near while the kernel works on this one.
+"""Reading ahead: reader threads bring the next tasks near while the kernel works on this one.
 
-Buffers are few and fixed, so the reader waits when it is too far ahead. An error in the reader is raised where
-the deliveries are consumed; closing stops the reader at its next buffer.
+Buffers are few and fixed, so readers wait when they are too far ahead. An error in a reader is raised where the
+deliveries are consumed; closing stops the readers at their next buffer.
 """
 
 from __future__ import annotations
@@ -16,11 +16,33 @@ from isthmus.frontier import Frontier
 from isthmus.link.link import Link
 from isthmus.schedule.plain import Schedule
 
+READERS = 2  # so that one's last reads overlap with the other's first
 FEW_EDGES = 1 << 16  # a task this small is read by the caller: a hand-over would cost more
 
 
 class Stopped(Exception):
     """The consumer has gone."""
+
+
+class Job:
+    """The tasks of one iteration, shared by the readers."""
+
+    def __init__(self, tasks: list[Task], schedule: Schedule, frontier: Frontier) -> None:
+        self.frontier = frontier
+        self._tasks, self._schedule = tasks, schedule
+        self._lock = threading.Lock()
+        self._readers = READERS
+
+    def next(self) -> Task | None:
+        """The task to bring near next, as the schedule says."""
+        with self._lock:
+            return self._tasks.pop(self._schedule.next(self._tasks)) if self._tasks else None
+
+    def left(self) -> bool:
+        """A reader has nothing more to do; whether it was the last."""
+        with self._lock:
+            self._readers -= 1
+            return self._readers == 0
 
 
 class Pipeline:
@@ -34,19 +56,22 @@ class Pipeline:
         self._jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._ready: queue.SimpleQueue[Delivery | BaseException | None] = queue.SimpleQueue()
         self._stop = False
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
 
     def fetch(self, tasks: list[Task], schedule: Schedule, frontier: Frontier, edges: int) -> Iterator[Delivery]:
         """Deliveries of all tasks. Whoever is done with one calls `give_back`."""
         if not tasks:
             return
         if len(tasks) == 1 and (edges <= FEW_EDGES or tasks[0].engine.name == "resident"):
-            yield from tasks[0].engine.deliver(tasks[0], frontier, self._link, self._get_buffer, 1)
+            yield from tasks[0].engine.deliver(tasks[0], frontier, self._link, self._get_buffer, READERS)
             return
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._serve, name="isthmus-reader", daemon=True)
-            self._thread.start()
-        self._jobs.put((list(tasks), schedule, frontier))
+        while len(self._threads) < READERS:
+            number = len(self._threads)
+            self._threads.append(threading.Thread(target=self._serve, args=(number,), name=f"isthmus-reader-{number}", daemon=True))
+            self._threads[-1].start()
+        job = Job(list(tasks), schedule, frontier)
+        for _ in self._threads:
+            self._jobs.put(job)
         while (delivery_or_error := self._ready.get()) is not None:
             if isinstance(delivery_or_error, BaseException):
                 raise delivery_or_error
@@ -63,15 +88,14 @@ class Pipeline:
             raise Stopped
         return buffer
 
-    def _serve(self) -> None:
+    def _serve(self, channel: int) -> None:
         while (job := self._jobs.get()) is not None:
-            tasks, schedule, frontier = job
             try:
-                while tasks:
-                    task = tasks.pop(schedule.next(tasks))
-                    for delivery in task.engine.deliver(task, frontier, self._link, self._get_buffer, 0):
+                while (task := job.next()) is not None:
+                    for delivery in task.engine.deliver(task, job.frontier, self._link, self._get_buffer, channel):
                         self._ready.put(delivery)
-                self._ready.put(None)
+                if job.left():
+                    self._ready.put(None)
             except Stopped:
                 return
             except BaseException as error:
@@ -79,9 +103,11 @@ class Pipeline:
                 return
 
     def close(self) -> None:
-        """Stop the reader; returns when it has."""
+        """Stop the readers; returns when they have."""
         self._stop = True
-        self._jobs.put(None)
-        self._free.put(None)
-        if self._thread is not None:
-            self._thread.join()
+        for _ in self._threads:
+            self._jobs.put(None)
+            self._free.put(None)
+        for thread in self._threads:
+            thread.join()
+        self._threads = []

@@ -31,6 +31,12 @@ class Worker:
 
     def __init__(self, module: ModuleType, state: State, team: Team) -> None:
         self._module, self._state, self._team = module, state, team
+        self.seek(False)
+
+    def seek(self, wanted: bool) -> None:
+        """Use the loops that seek, or those that push."""
+        self._rows_loop = self._module.seek_rows if wanted else self._module.push_rows
+        self._range_loop = self._module.seek_range if wanted else self._module.push_range
 
     def relax(self, deliveries: Iterator[Delivery], frontier: Frontier, done: Callable[[Delivery], None], few: bool) -> tuple[float, float]:
         """Work on all deliveries; `done` is called for each when its buffer is free again.
@@ -56,11 +62,11 @@ class Worker:
         firsts = np.searchsorted(ends, cuts[:-1], "right")
         skips = cuts[:-1] - (ends[firsts] - rows.lengths[firsts])
         weights = NO_WEIGHTS if d.weights is None else d.weights
-        offsets, module, state = d.task.side.offsets, self._module, self._state
+        offsets, loop, state = d.task.side.offsets, self._rows_loop, self._state
 
         def piece(k: int) -> Piece:
             def work(member: int) -> None:
-                frontier.used[member] = module.push_rows(
+                frontier.used[member] = loop(
                     rows.vertices, rows.begins, rows.weight_begins, rows.lengths, firsts[k], skips[k], cuts[k + 1] - cuts[k],
                     offsets, d.targets, weights, state.arrays, state.params,
                     frontier.next_marks, frontier.queues[member], frontier.used[member],
@@ -72,13 +78,13 @@ class Worker:
 
     def _runs(self, d: Delivery, runs: Runs, frontier: Frontier) -> list[Piece]:
         weights = NO_WEIGHTS if d.weights is None else d.weights
-        offsets, module, state = d.task.side.offsets, self._module, self._state
+        offsets, loop, state = d.task.side.offsets, self._range_loop, self._state
 
         def piece(run: int, begin: int, end: int, first: int, last: int) -> Piece:
             base, weight_base = runs.base[run], runs.weight_base[run]
 
             def work(member: int) -> None:
-                frontier.used[member] = module.push_range(
+                frontier.used[member] = loop(
                     first, last, begin, end, base, weight_base, frontier.marks, frontier.everyone,
                     offsets, d.targets, weights, state.arrays, state.params,
                     frontier.next_marks, frontier.queues[member], frontier.used[member],
