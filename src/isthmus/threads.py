@@ -28,13 +28,22 @@ def default_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def checked(threads: int | None) -> int:
+    """A number of threads as asked for, or the default."""
+    if threads is None:
+        return default_threads()
+    if threads < 1:
+        raise OptionError(f"threads: expected at least 1, got {threads}")
+    return threads
+
+
 class Pool:
     """Worker threads. Leaving the `with` block drops what has not started and waits for what has."""
 
     def __init__(self, threads: int | None = None) -> None:
         if threads is not None and threads < 1:
             raise OptionError(f"threads: expected at least 1, got {threads}")
-        self.threads = threads or default_threads()
+        self.threads = checked(threads)
         self._executor = ThreadPoolExecutor(self.threads, thread_name_prefix="isthmus")
 
     def __enter__(self) -> Self:
@@ -78,7 +87,7 @@ class Team:
     """
 
     def __init__(self, threads: int | None = None) -> None:
-        self.size = threads or default_threads()
+        self.size = checked(threads)
         self._work: list[queue.SimpleQueue[Callable[[int], None] | None]] = []
         self._done: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []

@@ -171,7 +171,6 @@ def test_a_message_that_does_not_compile(graph):
     assert str(caught.value).endswith("    def text(value):\n        return value + len(value.__class__.__name__)")
 
 
-@pytest.mark.xfail(strict=True, reason="kernels.skeleton.Failure does not know numba's UnsupportedBytecodeError, which is no NumbaError")
 def test_bytecode_that_numba_does_not_have(graph):
     @ist.monotone(initial=0)
     def shown(value):

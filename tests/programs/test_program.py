@@ -250,7 +250,6 @@ def test_a_cache_folder_that_cannot_be_written(nowhere):
     assert nowhere == ("[0, 7, 15] 1\n", "")
 
 
-@pytest.mark.xfail(strict=True, reason="kernels.skeleton.written leaves the temporary folder it falls back to behind")
 def test_a_cache_folder_that_cannot_be_written_leaves_nothing(nowhere, tmp_path):
     assert list((tmp_path / "temporary").iterdir()) == []
 

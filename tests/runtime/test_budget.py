@@ -101,7 +101,6 @@ def test_a_share_that_is_no_number(graph: Any) -> None:
         ist.bfs(graph, 0, memory="1.2.3%")
 
 
-@pytest.mark.xfail(strict=True, reason="a buffer of 8 blocks leaves targets 2 of them, and engines.filter.capacity then says 1 arc")
 def test_a_small_graph_with_real_weights_is_not_read_edge_by_edge(tmp_path: Path) -> None:
     draw = np.random.default_rng(1)
     columns = (draw.integers(0, 100, 900), draw.integers(0, 100, 900), draw.random(900))

@@ -86,7 +86,6 @@ def test_a_block_whose_checksum_is_wrong(own: Any, policy: str) -> None:
     own.close()
 
 
-@pytest.mark.xfail(strict=True, reason="runtime.execute.make_side reads offsets without looking at their checksums")
 def test_offsets_are_verified_too(own: Any) -> None:
     offsets = own.store.read("out.offsets")
     vertex = int(np.flatnonzero(np.diff(offsets) > 4)[0]) + 1

@@ -6,11 +6,13 @@ files are opened at once and stay open, so a reader keeps its graph even while a
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from pathlib import Path
 
 import numpy as np
+import xxhash
 
 from isthmus.errors import StoreError
 from isthmus.graph.files import BLOCK, Array, padded, read_into
@@ -102,6 +104,21 @@ class Store:
         self._read(name, array, start * array.itemsize)
         return array
 
+    def read_checked(self, name: str, start: int = 0, stop: int | None = None) -> Array:
+        """Like `read`, but every block must have the checksum it was written with."""
+        section = self.manifest.sections[name]
+        stop = section.count if stop is None else stop
+        if start >= stop:
+            return self.read(name, start, stop)
+        dtype = np.dtype(section.dtype).newbyteorder("<")
+        first, last = start * dtype.itemsize // BLOCK, (stop * dtype.itemsize - 1) // BLOCK
+        data = self.read_blocks(name, first, last - first + 1)
+        for block, expected in enumerate(self.read_checksums(name, first, last - first + 1).tolist(), first):
+            at = (block - first) * BLOCK
+            if xxhash.xxh3_64_intdigest(data[at : at + BLOCK]) != expected:
+                raise StoreError(f"{self.path / name}: block {block} at byte {block * BLOCK}: the checksum does not match")
+        return np.frombuffer(data, dtype, stop - start, start * dtype.itemsize - first * BLOCK)
+
     def read_blocks(self, name: str, first: int, count: int) -> memoryview:
         """`count` whole blocks of a section's file."""
         data = np.empty(count * BLOCK, np.uint8)
@@ -128,7 +145,8 @@ class Store:
             os.close(self._files.popitem()[1])
 
     def __del__(self) -> None:
-        self.close()
+        with contextlib.suppress(Exception):  # at interpreter exit modules may be gone already
+            self.close()
 
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r})"
@@ -150,6 +168,10 @@ class MemoryStore:
         view = self._arrays[name][start:stop]
         view.flags.writeable = False
         return view
+
+    def read_checked(self, name: str, start: int = 0, stop: int | None = None) -> Array:
+        """Memory has no checksums: the same as `read`."""
+        return self.read(name, start, stop)
 
     def __contains__(self, name: str) -> bool:
         return name in self.manifest.sections

@@ -31,6 +31,7 @@ import llvmlite
 import numba
 import numpy as np
 
+TEMPORARY: list[tempfile.TemporaryDirectory[str]] = []
 HEAD = '''"""Written by Isthmus for the program {name}. Safe to delete."""
 import math
 
@@ -213,7 +214,8 @@ def written(path: Path, text: str) -> Path:
         fresh.write_text(text)
         fresh.replace(path)
     except OSError:
-        path = Path(tempfile.mkdtemp(prefix="isthmus-")) / path.name
+        TEMPORARY.append(tempfile.TemporaryDirectory(prefix="isthmus-"))  # gone with the process
+        path = Path(TEMPORARY[-1].name) / path.name
         path.write_text(text)
     return path
 
@@ -226,7 +228,7 @@ def is_compiled(function: Any) -> bool:
     return any(cache.glob(f"{Path(function.py_func.__code__.co_filename).stem}.{function.py_func.__name__}-*.nbi"))
 
 
-Failure = numba.core.errors.NumbaError
+Failure = (numba.core.errors.NumbaError, numba.core.errors.UnsupportedBytecodeError)
 
 
 TELLING = ("No implementation", "Use of unsupported", "Unknown attribute", "Cannot unify", "Untyped", "No conversion", "NameError")

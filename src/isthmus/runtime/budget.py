@@ -16,6 +16,7 @@ from isthmus.memory import DEFAULT_SHARE, available, format_size, parse_size
 from isthmus.programs.program import Program
 
 BUFFERS = 4  # two being filled, two being worked on
+LEAST_BLOCKS = 24  # of 4 KB in a buffer: the narrower zone of the two then holds several lists whatever their alignment
 LEAST_BUFFER = 256 << 10  # bytes; smaller ones make more requests than sense
 ROW_BYTES = 64  # the plan of a delivery, per row of a buffer: bounded by its blocks
 
@@ -49,7 +50,7 @@ def plan(graph: Graph, program: Program, memory: str | int | None, threads: int,
     edge_bytes = graph.arcs * entry * sides
     state, offsets, frontier = n * program.state_bytes, 8 * (n + 1) * sides, frontier_bytes(n, threads)
     vertex = state + offsets + frontier
-    least_edges = min(BUFFERS * LEAST_BUFFER, edge_bytes + BUFFERS * 16384)
+    least_edges = min(BUFFERS * LEAST_BUFFER, edge_bytes + BUFFERS * LEAST_BLOCKS * 4096)
     share = re.fullmatch(r"\s*([0-9.]+)\s*%\s*", memory) if isinstance(memory, str) else None
     notes: list[str] = []
     if share:

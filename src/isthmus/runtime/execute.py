@@ -29,7 +29,7 @@ from isthmus.link.ssd import SsdLink
 from isthmus.memory import peak_rss
 from isthmus.policies.recipes import recipe
 from isthmus.programs.program import Facts, NearEdges, Program, State
-from isthmus.runtime.budget import BUFFERS, Near, plan
+from isthmus.runtime.budget import BUFFERS, LEAST_BLOCKS, Near, plan
 from isthmus.runtime.loop import Parts, run
 from isthmus.runtime.pipeline import Pipeline
 from isthmus.runtime.result import Result
@@ -57,6 +57,8 @@ def execute(
     """
     if device not in DEVICES:
         raise OptionError(f"device: expected one of {', '.join(DEVICES)}, got {device!r}")
+    if far not in ("auto", "ram"):
+        raise OptionError(f"far: expected auto or ram, got {far!r}")
     chosen = recipe(policy)
     start = time.perf_counter()
     with contextlib.ExitStack() as stack:
@@ -72,7 +74,7 @@ def execute(
         link = open_link(graph, program, verify, far)
         stack.callback(link.close)
         block = link.profile.block
-        sides = [make_side(graph, program, name, index, near, block) for index, name in enumerate(program.sides)]
+        sides = [make_side(graph, program, name, index, near, block, verify) for index, name in enumerate(program.sides)]
         facts = Facts(
             graph.vertices, sides[0].offsets, sides[0].weight_dtype, graph.ids.number,
             lambda: graph.store.read("order.to_natural") if graph.order == "hub" else None, graph.directed, team,
@@ -131,11 +133,12 @@ def check_sides(program: Program, graph: Graph) -> None:
         raise StoreError(f"{program.name} follows in-edges, and {graph} was stored without them; ingest it again without --no-in-edges")
 
 
-def make_side(graph: Graph, program: Program, name: str, index: int, near: Near, block: int) -> Side:
+def make_side(graph: Graph, program: Program, name: str, index: int, near: Near, block: int, verify: bool) -> Side:
     stored = name if graph.directed else "out"
     sections = graph.store.manifest.sections
     weighted = program.reads_weights() and graph.weighted
-    offsets = np.ascontiguousarray(graph.store.read(f"{stored}.offsets"), np.int64)
+    read = graph.store.read_checked if verify else graph.store.read
+    offsets = np.ascontiguousarray(read(f"{stored}.offsets"), np.int64)
     if offsets[0] != 0 or offsets[-1] != graph.arcs or (offsets[1:] < offsets[:-1]).any():
         raise StoreError(f"{graph.store}: section {stored}.offsets does not ascend from 0 to {graph.arcs}; run isthmus verify")
     target = np.dtype(sections[f"{stored}.targets"].dtype)
@@ -172,7 +175,7 @@ def make_engines(near: Near, sides: list[Side], link: Link, graph: Graph) -> tup
     if near.resident:
         return {"resident": Resident({side.name: load(graph, side, link) for side in sides})}, []
     block = link.profile.block
-    size = max(near.edges // BUFFERS // block, 8) * block
+    size = max(near.edges // BUFFERS // block, LEAST_BLOCKS) * block
     entry = (sides[0].width, sides[0].weight_width)
     buffers = [Buffer(aligned_empty(size, np.uint8), entry, block) for _ in range(BUFFERS)]
     return {"filter": Filter(), "zero_copy": ZeroCopy()}, buffers

@@ -124,8 +124,10 @@ class Shift:
             while (taken := self._take()) is not None:
                 delivery, piece = taken
                 start = time.perf_counter()
-                piece(number)
-                self._finish(delivery, time.perf_counter() - start)
+                try:
+                    piece(number)
+                finally:  # after an error too: whoever waits for a buffer must go on to see that it is over
+                    self._finish(delivery, time.perf_counter() - start)
         except BaseException:
             self._over = True
             raise

@@ -115,7 +115,7 @@ def test_damage_is_not_copied_into_a_store_that_looks_sound(tmp_path, section):
         byte = file.read(1)[0]
         file.seek(1)
         file.write(bytes([byte ^ 4]))
-    with pytest.raises(StoreError, match=f"section {section}, block 0: the checksum does not match; run isthmus verify"):
+    with pytest.raises(StoreError, match=f"{section}: block 0 at byte 0: the checksum does not match"):
         ist.ingest(path, tmp_path / "out.isthmus")
     assert not (tmp_path / "out.isthmus").exists()
 

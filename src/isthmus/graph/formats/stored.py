@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import xxhash
 
 from isthmus.errors import OptionError, StoreError
 from isthmus.graph.edges import Blocks, EdgeBlock, EdgeSource, Waiting
-from isthmus.graph.files import BLOCK, Array
+from isthmus.graph.files import Array
 from isthmus.graph.formats import ReadOptions
 from isthmus.graph.formats.lists import ListSource
 from isthmus.graph.numbering import in_pool, number_dtype
@@ -33,22 +32,6 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
     return StoreSource(Store(path))
 
 
-def checked_read(store: Store | MemoryStore, name: str, start: int, stop: int) -> Array:
-    """Elements start:stop of a section, whose blocks must have the checksums they were written with."""
-    if isinstance(store, MemoryStore) or start == stop:
-        return store.read(name, start, stop)
-    dtype = np.dtype(store.manifest.sections[name].dtype).newbyteorder("<")
-    first, last = start * dtype.itemsize // BLOCK, (stop * dtype.itemsize - 1) // BLOCK
-    data = store.read_blocks(name, first, last - first + 1)
-    hash_block = xxhash.xxh3_64_intdigest
-    for block, expected in enumerate(store.read_checksums(name, first, last - first + 1).tolist(), first):
-        at = (block - first) * BLOCK
-        if hash_block(data[at : at + BLOCK]) != expected:
-            raise StoreError(f"{store.path}: section {name}, block {block}: the checksum does not match; run isthmus verify")
-    begin = start * dtype.itemsize - first * BLOCK
-    return np.frombuffer(data, dtype, stop - start, begin)
-
-
 class StoreSource(ListSource):
     """The out-edges of a store, renumbered into natural or hub order on the way."""
 
@@ -63,13 +46,13 @@ class StoreSource(ListSource):
             self.weight_dtype = manifest.sections["out.weights"].dtype
 
     def offsets(self, first: int, count: int) -> Array:
-        return checked_read(self.store, "out.offsets", first, first + count)
+        return self.store.read_checked("out.offsets", first, first + count)
 
     def arcs(self, first: int, count: int) -> tuple[Array, Array | None]:
-        targets = checked_read(self.store, "out.targets", first, first + count)
+        targets = self.store.read_checked("out.targets", first, first + count)
         if count and int(targets.max()) >= self.vertices:
             raise StoreError(f"{self.name}: a target of the arcs from {first} on is no vertex; run isthmus verify")
-        return targets, checked_read(self.store, "out.weights", first, first + count) if self.weighted else None
+        return targets, self.store.read_checked("out.weights", first, first + count) if self.weighted else None
 
     def origin(self) -> dict[str, Any]:
         """The store's own: reordering does not change where a graph comes from."""
@@ -91,7 +74,7 @@ class Renumbered:
         self._budget, self._held = budget, 0
         self._map: Array | None = None  # stored number -> new number
         if store.manifest.order == order:
-            self._to_natural = checked_read(store, "order.to_natural", 0, self.vertices) if order == "hub" else None
+            self._to_natural = store.read_checked("order.to_natural", 0, self.vertices) if order == "hub" else None
             return
         width = np.dtype(number_dtype(self.vertices)).itemsize
         self._held = self.vertices * (2 * width + 16)
@@ -102,7 +85,7 @@ class Renumbered:
                 self._map[self._to_natural] = np.arange(self.vertices, dtype=self._map.dtype)
             else:
                 self._to_natural = None
-                self._map = checked_read(store, "order.to_natural", 0, self.vertices)
+                self._map = store.read_checked("order.to_natural", 0, self.vertices)
         self._held = self.vertices * 2 * width
         budget.take(self._held)
 
@@ -111,7 +94,7 @@ class Renumbered:
             if name.startswith("ids."):
                 writer.section(name, section.dtype, section.count)
                 for at in range(0, section.count, ENTRIES_AT_ONCE):
-                    writer.append(name, checked_read(self._store, name, at, min(at + ENTRIES_AT_ONCE, section.count)))
+                    writer.append(name, self._store.read_checked(name, at, min(at + ENTRIES_AT_ONCE, section.count)))
         if self._to_natural is not None:
             inverse = np.empty_like(self._to_natural)
             inverse[self._to_natural] = np.arange(self.vertices, dtype=inverse.dtype)
