@@ -1,0 +1,80 @@
+"""Every further algorithm by its command: the same answer as by its function, its table, and its mistakes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import isthmus as ist
+from isthmus.cli.main import main
+
+COMMANDS: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "widest_path": (["--source", "3"], {"source": 3}),
+    "katz": (["--alpha", "0.002", "--beta", "2", "--no-normalized", "--weight"],
+             {"alpha": 0.002, "beta": 2.0, "normalized": False, "weight": True}),
+    "php": (["--source", "3", "--alpha", "0.5", "--tol", "1e-4", "--weight"], {"source": 3, "alpha": 0.5, "tol": 1e-4, "weight": True}),
+    "multi_source_bfs": (["--source", "3", "--source", "5"], {"sources": [3, 5]}),
+    "label_propagation": (["--max-iter", "3"], {"max_iter": 3}),
+    "core_number": ([], {}),
+    "strongly_connected_components": ([], {}),
+    "minimum_spanning_forest": ([], {}),
+    "triangle_count": ([], {}),
+    "local_clustering_coefficient": ([], {}),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("more") / "g.isthmus"
+    draw = np.random.default_rng(3)
+    ends = (60 * draw.random((2, 400)) ** 2).astype(np.int64)
+    ist.ingest((*ends, draw.integers(1, 9, 400)), path, vertices=60).close()
+    return path
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *arguments: Any) -> int:
+    monkeypatch.setattr(sys, "argv", ["isthmus", "run", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    return int(stopped.value.code or 0)
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_commands(
+    name: str, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words, options = COMMANDS[name]
+    table = tmp_path / "out.parquet"
+    assert call(monkeypatch, name, store, *words, "--json", "-o", table, "--memory", "10%", "--policy", "filter") == 0
+    facts = json.loads(capsys.readouterr().out)
+    with ist.open(store) as graph:
+        result = getattr(ist, name)(graph, **options)
+        expected = result.to_arrow()
+    assert (facts["algorithm"], facts["policy"]) == (name, "filter")
+    found = pq.read_table(table)
+    assert found.schema == expected.schema
+    for column in found.column_names:
+        values, others = found[column].to_pylist(), expected[column].to_pylist()
+        assert values == (pytest.approx(others, rel=1e-9) if found.schema.field(column).type == "double" else others)
+    assert facts["result"] == pytest.approx(result.summary()["result"], rel=1e-6, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_for_people(name: str, store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(monkeypatch, name, store, *COMMANDS[name][0]) == 0
+    assert name in capsys.readouterr().out
+
+
+def test_mistakes(store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(monkeypatch, "katz", store, "--alpha", 7) != 0
+    assert "walks do not die out" in capsys.readouterr().err
+    assert call(monkeypatch, "multi_source_bfs", store, "--source", 3, "--source", 99) != 0
+    assert "no vertex 99" in capsys.readouterr().err
+    assert call(monkeypatch, "php", store, "--source", 3, "--alpha", 1) != 0
+    assert "alpha: expected a number between 0 and 1" in capsys.readouterr().err

@@ -1,0 +1,123 @@
+"""The further algorithms: program × recipe × far memory × budget × threads × order × graph gives one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from tests import cases as kinds
+from tests import oracles
+from tests.programs.test_core_number import peeled
+from tests.programs.test_label_propagation import propagated
+from tests.programs.test_spanning_forest import found, kruskal
+from tests.programs.test_strong_components import smallest
+from tests.programs.test_triangles import coefficients, counts
+
+import isthmus as ist
+
+INT_MAX, INT_MIN = 2**63 - 1, -(2**63)
+CASES = {case.name: case for case in kinds.cases() if case.in_edges}
+SLOW = {("star", "core_number"), ("star", "minimum_spanning_forest"), ("star", "local_clustering_coefficient")}  # for their oracles
+STRIDE = 23
+
+
+class Places:
+    """A case with its vertices named by their places in natural order."""
+
+    def __init__(self, case: kinds.Case) -> None:
+        place = {v: i for i, v in enumerate(case.oracle.ids)}
+        self.case, self.n, self.directed = case, len(place), case.directed
+        self.edges = [(place[u], place[v], w) for u, v, w in case.edges]
+        self.sources = case.oracle.ids[:3] if case.source in case.oracle.ids[:3] else [case.source, *case.oracle.ids[:2]]
+
+
+def widths(p: Places) -> list[Any]:
+    reached = oracles.widest(p.case.oracle, p.case.source)
+    ends = (-np.inf, np.inf) if p.case.real else (INT_MIN, INT_MAX)
+    values = [reached.get(v, ends[0]) for v in p.case.oracle.ids]
+    return [ends[1] if value == np.inf else value for value in values]
+
+
+def hitting(p: Places, alpha: float) -> list[float]:
+    """php, summed up walk by walk; the source takes no part again."""
+    lists, source = p.case.oracle.out, p.case.source
+    total, wave = dict.fromkeys(lists, 0.0), {source: 1.0}
+    while max(wave.values(), default=0.0) > 1e-16:
+        fresh: dict[Any, float] = {}
+        for u, mass in wave.items():
+            total[u] += mass
+            for v, _ in lists[u]:
+                if v != source:
+                    fresh[v] = fresh.get(v, 0.0) + alpha * mass / len(lists[u])
+        wave = fresh
+    return [total[v] for v in p.case.oracle.ids]
+
+
+def ids(p: Places, places: list[int]) -> list[Any]:
+    return [p.case.oracle.ids[place] for place in places]
+
+
+def distances(p: Places) -> list[list[int]]:
+    searches = [oracles.bfs(p.case.oracle, source) for source in p.sources]
+    return [[search.get(v, INT_MAX) for v in p.case.oracle.ids] for search in searches]
+
+
+Run = Callable[..., Any]
+MORE: dict[str, tuple[Run, Callable[[Places], Any]]] = {
+    "widest_path": (lambda p, g, **how: ist.widest_path(g, p.case.source, **how).values.tolist(), widths),
+    "katz": (lambda p, g, **how: ist.katz(g, 1e-3, normalized=False, tol=1e-9, **how).values.tolist(),
+             lambda p: pytest.approx([value for _, value in sorted_by_place(p, oracles.katz(p.case.oracle, 1e-3))], rel=1e-8)),
+    "php": (lambda p, g, **how: ist.php(g, p.case.source, 0.7, 1e-9, **how).values.tolist(),
+            lambda p: pytest.approx(hitting(p, 0.7), abs=2e-9)),
+    "multi_source_bfs": (lambda p, g, **how: list_columns(ist.multi_source_bfs(g, p.sources, **how)), distances),
+    "label_propagation": (lambda p, g, **how: ist.label_propagation(g, 3, **how).values.tolist(),
+                          lambda p: ids(p, propagated(p.edges, p.n, p.directed, 3))),
+    "core_number": (lambda p, g, **how: ist.core_number(g, **how).values.tolist(), lambda p: peeled(p.edges, p.n)),
+    "strongly_connected_components": (lambda p, g, **how: ist.strongly_connected_components(g, **how).values.tolist(),
+                                      lambda p: ids(p, smallest(p.edges, p.n, p.directed))),
+    "minimum_spanning_forest": (lambda p, g, **how: found(ist.minimum_spanning_forest(g, **how)),
+                                lambda p: [(*ids(p, [u, v]), w) for u, v, w in kruskal(p.edges, p.n)]),
+    "triangle_count": (lambda p, g, **how: ist.triangle_count(g, **how).values.tolist(), lambda p: counts(p.edges, p.n)),
+    "local_clustering_coefficient": (lambda p, g, **how: ist.local_clustering_coefficient(g, **how).values.tolist(),
+                                     lambda p: pytest.approx(coefficients(p.edges, p.n, p.directed), rel=1e-12)),
+}  # fmt: skip
+
+
+def list_columns(result: Any) -> list[Any]:
+    return [result[name].tolist() for name in result.columns]
+
+
+def sorted_by_place(p: Places, answer: dict[Any, Any]) -> list[Any]:
+    return [(v, answer[v]) for v in p.case.oracle.ids]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def closing() -> Iterator[None]:
+    yield
+    for case in CASES.values():
+        for graph in case.graphs.values():
+            graph.close()
+
+
+@pytest.fixture(scope="module")
+def places(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Places:
+    case = CASES[request.param]
+    if not case.graphs:
+        case.build(tmp_path_factory.mktemp("stores"))
+    return Places(case)
+
+
+PAIRS = [(case, name) for case in CASES for name in MORE if (case, name) not in SLOW]
+
+
+@pytest.mark.parametrize(("places", "name"), PAIRS, indirect=["places"])
+def test_every_way_gives_the_oracles_answer(places: Places, name: str) -> None:
+    run, expect = MORE[name]
+    expected = expect(places)
+    start = (list(CASES).index(places.case.name) * 5 + list(MORE).index(name)) % STRIDE
+    for recipe, far, budget, threads, order in kinds.ways()[start::STRIDE]:
+        graph = places.case.graphs[f"{order} {'memory' if far == 'memory' else 'store'}"]
+        how = {"policy": recipe, "far": "ram" if far == "ram" else "auto", "memory": budget, "threads": threads}
+        assert run(places, graph, **how) == expected, (how, order)
