@@ -6,7 +6,6 @@ files are opened at once and stay open, so a reader keeps its graph even while a
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 from pathlib import Path
@@ -145,8 +144,10 @@ class Store:
             os.close(self._files.popitem()[1])
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # at interpreter exit modules may be gone already
+        try:
             self.close()
+        except Exception:  # at interpreter exit the modules that close needs may be gone
+            return
 
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r})"
