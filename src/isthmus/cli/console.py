@@ -9,6 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from isthmus.cli import signals
+
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
@@ -39,6 +41,7 @@ class Bar:
             self._progress.stop()
 
     def stage(self, name: str, total: int | None, unit: str) -> None:
+        signals.check()
         if self._progress is None:
             return
         if self._task is not None:
@@ -47,6 +50,7 @@ class Bar:
         self._task = self._progress.add_task(name, total=total or None, rate="")
 
     def advance(self, amount: int) -> None:
+        signals.check()
         if self._progress is None:
             return
         speed = self._progress.tasks[-1].speed or 0
@@ -126,6 +130,7 @@ class Watch:
 
     def seen(self, iteration: Any) -> None:
         """Show an iteration that has just ended."""
+        signals.check()
         if self._status is None:
             return
         from isthmus.memory import format_size

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import isthmus
-from isthmus.cli import demo, generate, graphs, run
+from isthmus.cli import demo, generate, graphs, run, signals
 from isthmus.errors import IsthmusError
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -37,15 +37,8 @@ def options(
     pass
 
 
-def terminate(number: int, frame: object) -> None:
-    """A polite kill unwinds the stack, so that temporary files go away."""
-    raise SystemExit(128 + number)
-
-
 def main() -> NoReturn:
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP on purpose
-            signal.signal(number, terminate)
+    signals.listen()
     try:
         code = app(standalone_mode=False, prog_name="isthmus")  # what typer.Exit carried, or what the command returned
         if code == INTERRUPTED:  # what newer versions of typer make of Ctrl-C

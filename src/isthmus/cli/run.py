@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -160,36 +156,6 @@ def parse_shares(texts: list[str] | None, graph: Any) -> dict[Any, float] | None
     return shares
 
 
-@contextlib.contextmanager
-def interrupts() -> Iterator[list[int]]:
-    """Collect every Ctrl-C, beside the KeyboardInterrupt that it raises.
-
-    While machine code is being loaded the exception comes up inside a callback of the compiler, which can only
-    drop it; whoever looks at the list hears of it all the same.
-    """
-    heard: list[int] = []
-    before, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
-
-    def hear(number: int, frame: object) -> None:
-        heard.append(number)
-        raise KeyboardInterrupt
-
-    def dropped(what: Any) -> None:
-        if not isinstance(what.exc_value, KeyboardInterrupt):
-            hook(what)
-
-    if before is not signal.default_int_handler:  # ignored, or another's business
-        yield heard
-        return
-    signal.signal(signal.SIGINT, hear)
-    sys.unraisablehook = dropped
-    try:
-        yield heard
-    finally:
-        signal.signal(signal.SIGINT, before)
-        sys.unraisablehook = hook
-
-
 def act(
     name: str, answer: Answer, store: Path, memory: str | None, policy: str, device: str, threads: int | None,
     verify: bool, output: Path | None, json: bool,
@@ -211,16 +177,10 @@ def act(
     for option in ("personalization", "dangling"):
         if option in answer:
             answer[option] = parse_shares(answer[option], graph)
-    with Watch(name) as watch, interrupts() as heard:
-
-        def seen(iteration: Any) -> None:
-            watch.seen(iteration)
-            if heard:
-                raise KeyboardInterrupt
-
+    with Watch(name) as watch:
         result = getattr(algorithms if hasattr(algorithms, name) else more_algorithms, name)(
             graph, **answer, memory=memory, policy=policy, device=device, threads=threads, verify=verify,
-            watch=seen, say=watch.say,
+            watch=watch.seen, say=watch.say,
         )  # fmt: skip
     if output is not None:
         result.save(output)
