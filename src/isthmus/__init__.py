@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _WHERE = {
-    "open": ("isthmus.graph.build", "open_graph"),
+    "open": ("isthmus.graph.graph", "open_graph"),
     "ingest": ("isthmus.graph.build", "ingest"),
     "read": ("isthmus.graph.build", "read"),
     "generate": ("isthmus.graph.build", "generate"),
@@ -48,8 +48,8 @@ __all__ = [*_WHERE, "__version__"]
 if TYPE_CHECKING:
     from isthmus.errors import BudgetError, GraphFormatError, IsthmusError, OptionError, ProgramError, StoreError, UnknownVertexError
     from isthmus.graph.build import generate, ingest, read
-    from isthmus.graph.build import open_graph as open
     from isthmus.graph.graph import Graph
+    from isthmus.graph.graph import open_graph as open
     from isthmus.graph.verify import verify
     from isthmus.programs.program import Program, accumulative, monotone
     from isthmus.runtime.algorithms import bfs, pagerank, run, sssp, weakly_connected_components

@@ -27,7 +27,8 @@ def demo(scale: ScaleOption = 20, folder: FolderOption = None) -> None:
 
 def play(scale: int, path: Path) -> None:
     from isthmus.cli.console import Bar, facts, say
-    from isthmus.graph.build import generate, open_graph
+    from isthmus.graph.build import generate
+    from isthmus.graph.graph import open_graph
     from isthmus.graph.verify import verify
     from isthmus.memory import format_size
 

@@ -151,7 +151,7 @@ def exact_size(count: int, format_size: Callable[[float], str]) -> str:
 def info(store: StorePath, json: Json = False) -> None:
     """Say what a store holds."""
     from isthmus.cli.console import facts, show_json
-    from isthmus.graph.build import open_graph
+    from isthmus.graph.graph import open_graph
     from isthmus.memory import format_size
 
     graph = open_graph(store)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from typing import Annotated, Any, NoReturn
@@ -70,7 +71,16 @@ def stop(text: str, code: int) -> NoReturn:
     from isthmus.cli.console import fail
 
     fail(text)
+    drop_output()
     sys.exit(code)
+
+
+def drop_output() -> None:
+    """Where standard output cannot take what is left in its buffer, the interpreter must not try again at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -162,7 +162,7 @@ def act(
 ) -> None:  # fmt: skip
     from isthmus.cli.console import Watch, facts, show_json, warn
     from isthmus.errors import OptionError
-    from isthmus.graph.build import open_graph
+    from isthmus.graph.graph import open_graph
     from isthmus.runtime import algorithms, more_algorithms
 
     if output is not None and output.suffix.lower() not in (".parquet", ".csv", ".npy"):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.frontier import Frontier
+from isthmus.frontier import Activity, Frontier
 from isthmus.graph.partition import Partitions
 from isthmus.link.link import Array, Extents, Link
 
@@ -30,6 +30,7 @@ class Side:
     weight_dtype: Any
     first_section: int = 0  # index of the targets among the link's sections; weights follow
     block: int = 4096  # bytes of the link's blocks
+    everyone: Activity | None = None  # what is active when everyone is: worked out once
 
     @property
     def entry_bytes(self) -> int:

@@ -25,11 +25,6 @@ CLEANING = {field.name for field in fields(Cleaning)}
 ORDERS = ("natural", "hub")
 
 
-def open_graph(path: str | Path) -> Graph:
-    """Open a store. Every size it claims is checked against its files; edges stay on disk."""
-    return Graph(Store(path))
-
-
 def ingest(
     edges: Any, path: str | Path, /, *, order: str = "natural", overwrite: bool = False, memory: str | int | None = None,
     threads: int | None = None, progress: Progress = SILENT, **options: Any,

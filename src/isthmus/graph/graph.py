@@ -170,3 +170,8 @@ class Graph:
 
     def __exit__(self, *details: object) -> None:
         self.close()
+
+
+def open_graph(path: str | Path) -> Graph:
+    """Open a store. Every size it claims is checked against its files; edges stay on disk."""
+    return Graph(Store(path))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
@@ -61,5 +62,24 @@ def atomic_cas(typing: Any, array: Any, index: Any, expected: Any, value: Any) -
         where = element_pointer(context, builder, signature.args[0], arguments[0], arguments[1])
         pair = builder.cmpxchg(where, arguments[2], arguments[3], ORDERING, ORDERING)
         return builder.extract_value(pair, 0)
+
+    return signature, generate
+
+
+@intrinsic
+def prefetch(typing: Any, array: Any, index: Any) -> Any:
+    """Ask for an element that will be needed soon; says nothing and cannot fault."""
+    if not isinstance(array, types.Array):
+        return None
+    signature = types.void(array, types.intp)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        where = element_pointer(context, builder, signature.args[0], arguments[0], arguments[1])
+        address = builder.bitcast(where, ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [address.type, ir.IntType(32), ir.IntType(32), ir.IntType(32)])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        numbers = [ir.Constant(ir.IntType(32), value) for value in (0, 3, 1)]  # for reading, keep close, data
+        builder.call(function, [address, *numbers])
+        return context.get_dummy_value()
 
     return signature, generate

@@ -38,11 +38,12 @@ import math
 import numpy as np
 from numba import njit
 
-from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_max, atomic_min, atomic_or
+from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_max, atomic_min, atomic_or, prefetch
 
 inf = np.inf
 INT_MAX = np.iinfo(np.int64).max
 INT_MIN = np.iinfo(np.int64).min
+AHEAD = 16
 compiled = njit(nogil=True, cache=True, error_model="numpy")
 
 '''
@@ -61,6 +62,8 @@ def push_rows(vertices, begins, weight_begins, lengths, row, skip, edges, offset
         at = begins[row] + skip
         {first_weight_of_row}
         for j in range(count):
+            if j + AHEAD < count:
+                prefetch(state[{touched}], np.int64(targets[at + j + AHEAD]))
             v = np.int64(targets[at + j])
             if edge(x, u, v, {weight}, state, params) and marks[v] == 0 and atomic_exchange(marks, v, np.uint8(1)) == 0:
                 if used < queue.size:
@@ -83,6 +86,8 @@ def push_range(first, last, begin, end, base, weight_base, active, everyone, off
             continue
         x = source(u, offsets[u + 1] - offsets[u], state, params)
         for e in range(low, high):
+            if e + AHEAD < end:
+                prefetch(state[{touched}], np.int64(targets[e - base + AHEAD]))
             v = np.int64(targets[e - base])
             if edge(x, u, v, {weight_of_range}, state, params) and marks[v] == 0 and atomic_exchange(marks, v, np.uint8(1)) == 0:
                 if used < queue.size:
@@ -166,8 +171,9 @@ def seek_range(first, last, begin, end, base, weight_base, active, everyone, off
 '''
 
 
-def loops(weighted: bool, pull: bool) -> str:
+def loops(weighted: bool, pull: bool, touched: int) -> str:
     return (PULL if pull else LOOPS).format(
+        touched=touched,
         first_weight_of_row="weight_at = weight_begins[row] + skip" if weighted else "",
         weight="weights[weight_at + j]" if weighted else "1",
         weight_of_range="weights[e - weight_base]" if weighted else "1",
@@ -181,9 +187,9 @@ def versions() -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 
 
-def build(name: str, functions: str, weighted: bool, pull: bool, folder: Path) -> ModuleType:
+def build(name: str, functions: str, weighted: bool, pull: bool, touched: int, folder: Path) -> ModuleType:
     """The module of a program's loops; the same text gives the same module, in this process and the next."""
-    text = HEAD.format(name=name) + functions + loops(weighted, pull) + (SEEK if "def found(" in functions else "")
+    text = HEAD.format(name=name) + functions + loops(weighted, pull, touched) + (SEEK if "def found(" in functions else "")
     key = hashlib.sha256(text.encode()).hexdigest()[:24]
     module_name = f"isthmus_program_{key}"
     if module_name in sys.modules:

@@ -82,6 +82,7 @@ class Program(ABC):
     everyone: bool = False  # every vertex is active in every iteration
     pulls: bool = False  # follows the edges backwards, summing up what arrives; needs `everyone`
     max_iter: int | None = None
+    touched: int = 0  # which state array an edge reads or writes at its head: prefetched
     state_bytes: int = 8  # near memory per vertex
     solve_bytes: int = 0  # more of it, when `solve` does the work
 
@@ -265,6 +266,8 @@ class Accumulative(Program):
 
     Active while |delta| exceeds the threshold. The default start is a residual of `initial` everywhere.
     """
+
+    touched = 1  # residuals
 
     def __init__(self, message: Message, initial: float, threshold: float, column: str) -> None:
         if not is_number(initial) or np.isinf(initial):

@@ -88,15 +88,23 @@ def plan(frontier: Frontier, sides: list[Side], parts: Parts, record: Iteration)
             record.active_edges += frontier.edges(side.offsets, parts.team)
             fresh = parts.engines["resident"].tasks(side, everything, parts.room)
         else:
-            activity = frontier.activity(
-                side.partitions, side.offsets, side.width, side.weight_width, parts.link.profile.block, parts.team
-            )
+            activity = activity_of(frontier, side, parts.team)
             record.active_edges += int(activity.edges.sum())
             fresh = combine(side, activity, parts)
         for task in fresh:
             record.engines[task.engine.name]["tasks"] += 1
         tasks += fresh
     return tasks, record.active_edges
+
+
+def activity_of(frontier: Frontier, side: Side, team: Team) -> Activity:
+    """Activity of a side; that of everyone is the same in every iteration."""
+    if frontier.everyone and side.everyone is not None:
+        return side.everyone
+    activity = frontier.activity(side.partitions, side.offsets, side.width, side.weight_width, side.block, team)
+    if frontier.everyone:
+        side.everyone = activity
+    return activity
 
 
 def combine(side: Side, activity: Activity, parts: Parts) -> list[Task]:
