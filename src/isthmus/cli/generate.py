@@ -1,18 +1,17 @@
 """`isthmus generate KIND`: graphs by formula.
 
 A function here has a kind's own options and returns what it says to `isthmus.generate`; the options that all
-kinds share are added by `command`.
+kinds share are added by `compose`.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from isthmus.cli.compose import compose
 from isthmus.cli.options import (
     InEdges,
     Json,
@@ -96,21 +95,6 @@ def complete(vertices: Vertices) -> Shape:
     return {"vertices": vertices}
 
 
-def command(shape: Callable[..., Shape]) -> Callable[..., None]:
-    """A command with the options of `shape` and the shared ones."""
-    own = inspect.signature(shape, eval_str=True).parameters
-    everyone = inspect.signature(shared, eval_str=True).parameters
-
-    def run(**given: Any) -> None:
-        make(shape.__name__, shape(**{name: given.pop(name) for name in own}), **given)
-
-    run.__name__, run.__doc__ = shape.__name__, shape.__doc__
-    parameters = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in (*own.values(), *everyone.values())]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return run
-
-
 def make(kind: str, shape: Shape, output: Path, weight_type: WeightType | None, json: bool, **options: Any) -> None:
     from isthmus.cli.graphs import built
     from isthmus.graph.build import generate
@@ -121,5 +105,5 @@ def make(kind: str, shape: Shape, output: Path, weight_type: WeightType | None, 
 def register(app: typer.Typer) -> None:
     kinds = typer.Typer(no_args_is_help=True, help="Make a graph by formula.")
     for shape in (rmat, uniform, grid, path, star, complete):
-        kinds.command()(command(shape))
+        kinds.command()(compose(shape, shared, make))
     app.add_typer(kinds, name="generate")
