@@ -81,7 +81,7 @@ def test_json_is_one_object_from_every_command(call: Any) -> None:
 def test_the_table_of_a_generated_graph(call: Any) -> None:
     lines = call("generate", "uniform", "--vertices", 1500, "--edges", 3000, "--weights", "1:9", "-o", "g.isthmus").out.splitlines()
     graph = ist.open("g.isthmus")
-    assert lines[0].endswith("/g.isthmus")
+    assert lines[0] == "g.isthmus"
     assert lines[1:6] == [
         "vertices     1,500",
         f"edges        {graph.edges:,} undirected, weighted (int32)",
@@ -219,7 +219,7 @@ def test_damage_is_named_and_exits_with_4(call: Any) -> None:
 def test_names_come_out_as_they_are(call: Any, name: str) -> None:
     made = call("generate", "path", "--vertices", 3, "-o", name)
     assert made.code == 0
-    assert made.out.splitlines()[0].endswith("/" + name)
+    assert made.out.splitlines()[0] == name
     assert call("info", name).out.splitlines()[0] == name
     assert call("verify", name).out.startswith(f"{name} is sound: ")
     assert f"{name}: exists already" in call("generate", "path", "--vertices", 3, "-o", name).err

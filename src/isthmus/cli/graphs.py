@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -101,7 +102,7 @@ def built(build: Callable[[Any], Graph], as_json: bool, verb: str) -> None:
     if as_json:
         show_json({**summary(graph), "report": report.as_dict(), "seconds": seconds})
         return
-    facts(str(graph.path), rows_of(graph) + rows_of_report(report, verb, seconds))
+    facts(os.path.relpath(graph.path or ""), rows_of(graph) + rows_of_report(report, verb, seconds))
     for text in report.warnings:
         warn(text)
     ignored = report.reader.get("columns_ignored")

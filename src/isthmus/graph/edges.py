@@ -55,6 +55,7 @@ class EdgeSource(ABC):
     signed: bool = False  # keys are two's complement: set while reading
     weight_dtype: str = "float64"  # narrowest type that holds every weight: settled while reading
     salt: int = 0  # of the hash that stands for string ids
+    notes: tuple[str, ...] = ()  # what the user should know of this input
     total: int | None = None
     unit: str = "edges"
 

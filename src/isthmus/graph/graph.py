@@ -156,10 +156,16 @@ class Graph:
             "order": self.order,
             "self_loops": manifest.self_loops,
             "in_edges": self.has_in_edges,
-            "store_bytes": sum(section.bytes for section in manifest.sections.values()),
+            "store_bytes": self._stored_bytes(),
             "origin": manifest.origin,
             "sections": {name: {"type": s.dtype, "count": s.count, "bytes": s.bytes} for name, s in manifest.sections.items()},
         }
+
+    def _stored_bytes(self) -> int:
+        """What the graph takes where it is: its files, or its arrays."""
+        if self.path is None:
+            return sum(section.bytes for section in self.store.manifest.sections.values())
+        return sum(file.stat().st_size for file in self.path.iterdir())
 
     def close(self) -> None:
         """Give back the open files. The graph cannot be used afterwards."""

@@ -171,6 +171,7 @@ class Ingest:
         self.report.reader = self.source.report()
         if self.report.edges_read == 0:
             self.report.warnings.append(f"{self.source.name}: no edges")
+        self.report.warnings += [note for note in self.source.notes if note not in self.report.warnings]
 
     def _collect(self, waiting: Waiting, declared: Waiting) -> tuple[int, int]:
         """Read everything; returns the lowest and the highest id."""
@@ -282,9 +283,14 @@ class Ingest:
             self_loops=out.self_loops,
             parallel=how == arcs.KEEP,
             in_edges="in" in written,
-            origin={"self_loops": self.cleaning.self_loops, "parallel": self.cleaning.parallel, **self.source.origin()},
+            origin=self._origin(),
             negative_weights=negative,
         )
+
+    def _origin(self) -> dict[str, Any]:
+        """Where the edges came from and what was done to them; a store's own cleaning counts until it is cleaned again."""
+        done = {"self_loops": self.cleaning.self_loops, "parallel": self.cleaning.parallel}
+        return {**done, **self.source.origin(), **{name: how for name, how in done.items() if how != "keep"}}
 
     def _weight_dtype(self) -> str:
         """The type weights are stored in: as asked, else the narrowest that holds all of them exactly."""

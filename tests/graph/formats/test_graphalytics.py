@@ -179,3 +179,18 @@ def test_ldbc_validation_graphs_list_every_vertex(data, kind, side):
     graph = ist.read(folder / f"{side}-input", format="adjacency")
     expected = sorted(int(line.split()[0]) for line in (folder / f"{side}-output").read_text().splitlines() if line.strip())
     assert graph.ids.users(np.arange(graph.vertices)).tolist() == expected
+
+
+def test_a_vertex_listed_twice_is_an_error(tmp_path):
+    (tmp_path / "g.v").write_text("1\n2\n1\n")
+    (tmp_path / "g.e").write_text("1 2\n")
+    with pytest.raises(GraphFormatError, match=r"g\.v: expected every vertex once, got 1 more than once"):
+        ist.read(tmp_path / "g.e")
+
+
+def test_without_properties_it_says_that_it_is_taken_as_directed(tmp_path):
+    (tmp_path / "g.v").write_text("1\n2\n")
+    (tmp_path / "g.e").write_text("1 2\n")
+    graph = ist.read(tmp_path / "g.e")
+    assert graph.directed
+    assert any("taken as directed" in text for text in graph.report.warnings)

@@ -124,3 +124,12 @@ def test_a_folder_that_is_no_store(tmp_path):
     (tmp_path / "g.isthmus").mkdir()
     with pytest.raises(StoreError, match="is not an Isthmus store"):
         ist.read(tmp_path / "g.isthmus")
+
+
+def test_cleaning_a_store_is_written_down(tmp_path):
+    first = ist.ingest((np.array([0, 0, 1]), np.array([0, 1, 2])), tmp_path / "a.isthmus")
+    assert first.info()["origin"]["self_loops"] == "keep"
+    second = ist.ingest(tmp_path / "a.isthmus", tmp_path / "b.isthmus", self_loops="drop")
+    assert second.info()["origin"]["self_loops"] == "drop"
+    third = ist.ingest(tmp_path / "b.isthmus", tmp_path / "c.isthmus", order="hub")
+    assert third.info()["origin"]["self_loops"] == "drop"

@@ -501,3 +501,20 @@ def test_a_folder_of_text_is_refused(tmp_path):
 def test_an_empty_folder_is_refused(tmp_path):
     with pytest.raises(GraphFormatError, match="expected a folder of Parquet or Arrow parts, found nothing"):
         ist.read(tmp_path)
+
+
+def test_the_third_column_of_a_wel_file_is_its_weight(tmp_path):
+    path = tmp_path / "g.wel"
+    path.write_text("0 1 5\n1 2 6\n")
+    graph = ist.read(path)
+    assert graph.weighted
+    assert graph.edge_weights(1, 2).tolist() == [6]
+
+
+@pytest.mark.parametrize("ending", [".bz2", ".mtx", ".gr", ".graphml"])
+def test_what_is_no_edge_list_is_refused_by_its_ending(tmp_path, ending):
+    path = tmp_path / f"g{ending}"
+    path.write_text("0 1\n")
+    with pytest.raises(GraphFormatError, match=f"g{ending}: .*--format text"):
+        ist.read(path)
+    assert ist.read(path, format="text").edges == 1

@@ -24,6 +24,16 @@ FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {
     "isthmus": ("stored", (".isthmus",)),
 }
 COMPRESSED = (".gz", ".zst")
+# Endings of formats that would otherwise be taken for text and give a wrong graph.
+REFUSED = {
+    ".bz2": "compressed with bzip2; recompress it as .gz or .zst",
+    ".xz": "compressed with xz; recompress it as .gz or .zst",
+    ".zip": "a zip archive; unpack it",
+    ".mtx": "Matrix Market; read it with scipy.io.mmread and hand the matrix to isthmus.ingest",
+    ".gr": "a DIMACS graph, which is not read yet",
+    ".graph": "a METIS graph, which is not read yet",
+    ".graphml": "GraphML, which is not read yet",
+}
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,8 @@ def open_source(what: Any, options: ReadOptions) -> EdgeSource:
         raise GraphFormatError(f"{path}: no such file")
     if not path.is_file() and not path.is_dir():
         raise GraphFormatError(f"{path}: is a pipe or a device; expected a file, which can be read more than once")
+    if options.format is None and path.suffix.lower() in REFUSED:
+        raise GraphFormatError(f"{path}: {REFUSED[path.suffix.lower()]} (--format text reads it as an edge list all the same)")
     name = options.format or format_of(path)
     module = importlib.import_module(f"isthmus.graph.formats.{FORMATS[name][0]}")
     source: EdgeSource = module.open_path(path, options)

@@ -39,7 +39,7 @@ class GapSource(ListSource):
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
         self.name, self._path, self._options = str(path), path, options
-        self.weighted = path.suffix == ".wsg"
+        self.weighted = path.suffix.lower() == ".wsg"
         self.weight_dtype = "int32"
         self._entry = 8 if self.weighted else 4
         try:

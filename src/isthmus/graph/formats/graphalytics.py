@@ -15,6 +15,7 @@ import numpy as np
 
 from isthmus.errors import GraphFormatError, OptionError
 from isthmus.graph.edges import EdgeBlock, EdgeSource
+from isthmus.graph.files import Array
 from isthmus.graph.formats import ReadOptions
 from isthmus.graph.formats.text import Lines, TextSource, line_at
 from isthmus.kernels import text as kernels
@@ -69,6 +70,8 @@ class GraphalyticsSource(TextSource):
                 raise GraphFormatError(f"{path}: expected directed = true or false, got {properties['directed']!r}")
             self.directed = properties["directed"].lower() == "true"
         self.declares_vertices = True
+        if "directed" not in properties:
+            self.notes = (f"{path}: no .properties file says whether it is directed; taken as directed unless --undirected is given",)
         self._seen_edges = 0
 
     def blocks(self, pool: Any) -> Iterator[EdgeBlock]:
@@ -79,6 +82,7 @@ class GraphalyticsSource(TextSource):
 
     def vertex_blocks(self) -> Iterator[EdgeBlock]:
         before = count = 0
+        listed: list[Array] = []
         first_column = np.array([0, 0, -1], np.int64)
         for text, _ in Lines(self._vertex_path, self.options.max_expansion):
             lines = int(kernels.count_lines(text))
@@ -94,7 +98,13 @@ class GraphalyticsSource(TextSource):
             before += lines
             count += found
             self._note(flags)
+            listed.append(ids[:found])
             yield EdgeBlock(ids[:found], np.empty(0, np.uint64))
+        every = np.concatenate(listed) if listed else np.empty(0, np.uint64)
+        if np.unique(every).size != count:
+            values, often = np.unique(every, return_counts=True)
+            twice = values.view(np.int64) if self.signed else values
+            raise GraphFormatError(f"{self._vertex_path}: expected every vertex once, got {twice[often > 1][0]} more than once")
         self._compare("vertices", count, self._vertex_path)
 
     def check(self) -> None:

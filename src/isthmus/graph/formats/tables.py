@@ -33,6 +33,7 @@ class TableSource(EdgeSource):
         self.name, self.options, self._batches = name, options, batches
         self.vertices = options.vertices
         names = list(schema.names)
+        self._columns = len(names)
         self._source = self._column(names, options.source, SOURCE_NAMES, 0)
         self._target = self._column(names, options.target, TARGET_NAMES, 1)
         self._weight = self._column(names, options.weight, (), -1) if options.weight is not None else None
@@ -148,7 +149,9 @@ class TableSource(EdgeSource):
         return check_weights(values, self.name, row, self.options.allow_negative)
 
     def report(self) -> dict[str, Any]:
-        return {"format": "table", "source": self._source, "target": self._target, "weight": self._weight}
+        found = {"format": "table", "source": self._source, "target": self._target, "weight": self._weight}
+        ignored = self._columns - (3 if self.weighted else 2)
+        return {**found, "columns_ignored": ignored} if ignored > 0 else found
 
 
 def check_weights(values: Array, name: str, row: int, allow_negative: bool) -> tuple[Array, bool]:

@@ -157,7 +157,8 @@ class TextSource(EdgeSource):
             number, line = rows.pop(0)
             self._skip_to = number + 1
             names = [field.strip(b'"').decode("utf-8", "replace") for field in fields_of(line, self._separator)]
-        wanted = (self.options.source, self.options.target, self.options.weight)
+        weight = 3 if self.options.weight is None and ".wel" in self.path.suffixes else self.options.weight  # GAPBS: weighted edge list
+        wanted = (self.options.source, self.options.target, weight)
         default = (1, 2, None)
         columns = [self._column(w if w is not None else d, names) for w, d in zip(wanted, default, strict=True)]
         if len({c for c in columns if c >= 0}) < sum(c >= 0 for c in columns):
