@@ -88,7 +88,7 @@ def show(rows: list[dict[str, Any]]) -> None:
     from isthmus.cli.console import out
     from isthmus.memory import format_size
 
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="cyan")
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="cyan")  # fits 80 columns
     for title in ("algorithm", "found", "rounds", "in RAM", "from disk", "moved", "x edges", "same"):
         table.add_column(title, justify="left" if title in ("algorithm", "found") else "right", no_wrap=True)
     for row in rows:
