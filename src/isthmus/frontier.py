@@ -148,11 +148,4 @@ class Frontier:
             return int(offsets[-1])
         if self.list is not None:
             return int(rows.edges_of_rows(self.list, offsets))
-        step = -(-self.vertices // team.size)
-        totals = np.zeros(team.size, np.int64)
-
-        def part(index: int) -> None:
-            totals[index] = rows.edges_of_range(index * step, min((index + 1) * step, self.vertices), self.marks, offsets)
-
-        team.each(part, team.size)
-        return int(totals.sum())
+        return int(sum(team.split(lambda a, b: rows.edges_of_range(a, b, self.marks, offsets), self.vertices)))

@@ -84,15 +84,10 @@ class BFS(Monotone):
         if not self._seeking:
             return
         vertices.marks_to_bits(frontier.marks, bits)
-        size, parts = facts.vertices, facts.team.size
-        step, counts = -(-size // parts), np.zeros(parts, np.int64)
-
-        def part(index: int) -> None:
-            first, last = min(index * step, size), min((index + 1) * step, size)
-            counts[index] = vertices.mark_equal(distances, INT_MAX, facts.offsets, frontier.marks, first, last)
-
-        facts.team.each(part, parts)
-        frontier.take_marks(int(counts.sum()))
+        unreached = facts.team.split(
+            lambda a, b: vertices.mark_equal(distances, INT_MAX, facts.offsets, frontier.marks, a, b), facts.vertices
+        )
+        frontier.take_marks(int(sum(unreached)))
 
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         if facts.vertices > 1 << 32:

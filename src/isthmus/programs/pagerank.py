@@ -21,7 +21,6 @@ evenly in each. Its result depends on the rounds, so it runs synchronously, each
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -100,13 +99,13 @@ class PageRank(Program):
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
         divisors = state.extra["divisors"]
-        shared(facts.team, facts.vertices, lambda a, b: vertices.send_shares(a, b, self.alpha, divisors, *state.arrays))
+        facts.team.split(lambda a, b: vertices.send_shares(a, b, self.alpha, divisors, *state.arrays), facts.vertices)
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         values, residual, shares = state.arrays
         alpha, divisors = self.alpha, state.extra["divisors"]
-        sums = shared(facts.team, facts.vertices, lambda a, b: vertices.residual_sums(values, residual, shares, divisors, a, b))
-        values_sum, left, drift = sums.tolist()
+        sums = facts.team.split(lambda a, b: vertices.residual_sums(values, residual, shares, divisors, a, b), facts.vertices)
+        values_sum, left, drift = (sum(column) for column in zip(*sums, strict=True)) if sums else (0.0, 0.0, 0.0)
         total = values_sum + left
         plain, settled = alpha / (1 - alpha) * left, alpha / (1 - alpha) ** 2 * drift
         self._last_step = 1.0 if plain <= settled else 1 / (1 - alpha)
@@ -118,7 +117,7 @@ class PageRank(Program):
         values, residual = state.arrays[:2]
         residual *= self._last_step
         values += residual
-        self.mass = float(shared(facts.team, values.size, lambda a, b: vertices.sum_abs(values, a, b)))
+        self.mass = float(sum(facts.team.split(lambda a, b: vertices.sum_abs(values, a, b), values.size)))
         if self.mass > 0:
             values /= self.mass  # in place: another array might not fit the budget
         return {"pagerank": values}
@@ -130,18 +129,6 @@ class PageRank(Program):
             "error_bound": self.error_bound,
             "converged": self.converged,
         }
-
-
-def shared(team: Any, size: int, work: Callable[[int, int], Any]) -> Array:
-    """work(first, last) on even parts of 0:size, one per member of the team; the sums of what they return."""
-    step = -(-size // team.size)
-    parts: list[Any] = [0.0] * team.size
-
-    def part(index: int) -> None:
-        parts[index] = work(min(index * step, size), min((index + 1) * step, size))
-
-    team.each(part, team.size)
-    return np.asarray(np.sum(np.array([part or 0.0 for part in parts]), axis=0))
 
 
 def teleport_vector(shares: dict[Any, float], facts: Facts) -> Array:

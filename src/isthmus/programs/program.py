@@ -345,13 +345,9 @@ def take(state: State, frontier: Any, facts: Facts) -> None:
     if frontier.list is not None:
         vertices.take_rows(frontier.list, values, residual, deltas)
         return
-    step = -(-facts.vertices // facts.team.size)
-
-    def part(index: int) -> None:
-        first, last = index * step, min((index + 1) * step, facts.vertices)
-        vertices.take_range(first, last, frontier.marks, frontier.everyone, values, residual, deltas)
-
-    facts.team.each(part, facts.team.size)
+    facts.team.split(
+        lambda a, b: vertices.take_range(a, b, frontier.marks, frontier.everyone, values, residual, deltas), facts.vertices
+    )
 
 
 def monotone(
