@@ -9,8 +9,8 @@ import numpy as np
 from isthmus.frontier import Activity
 from isthmus.link.link import Array, Profile
 
-NOTHING, FILTER, ZERO_COPY, RESIDENT = range(4)  # what a choice means
-NAMES = {FILTER: "filter", ZERO_COPY: "zero_copy", RESIDENT: "resident"}
+NOTHING, FILTER, ZERO_COPY, RESIDENT, COMPACTION, UNIFIED, CACHE = range(7)  # what a choice means
+NAMES = {FILTER: "filter", ZERO_COPY: "zero_copy", RESIDENT: "resident", COMPACTION: "compaction", UNIFIED: "unified", CACHE: "cache"}
 
 
 class Policy(ABC):

@@ -121,7 +121,7 @@ def solved(program: Program, state: State, facts: Facts, side: Side, engine: Eng
         now = time.perf_counter()
         record = Iteration(len(trace), active, edges, now - clock, kernel=now - clock)
         record.engines["resident"]["tasks"] += 1
-        trace.iterations.append(record)
+        trace.append(record)
         watch(record)
         clock = now
 
@@ -250,6 +250,6 @@ def summarise(
         "iterations": len(trace),
         "transfer": {"bytes": moved, "requests": requests, "ratio": moved / edge_bytes if edge_bytes else 0.0},
         "engines": trace.engines(),
-        "cache": {"hit_edges": 0, "miss_edges": trace.total("active_edges")},
+        "cache": {"hit_edges": trace.total("hit_edges"), "miss_edges": trace.total("active_edges") - trace.total("hit_edges")},
         "notes": trace.notes,
     }

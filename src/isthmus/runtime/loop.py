@@ -54,7 +54,9 @@ def run(
         start = time.perf_counter()
         program.before(state, frontier, facts)
         sides = [side for name, side in zip(program.sides, parts.sides, strict=True) if name in program.following(state)]
+        deciding = time.perf_counter()
         tasks, edges = plan(frontier, sides, parts, record)
+        record.decide = time.perf_counter() - deciding
 
         deliveries = itertools.chain(
             parts.cache.serve(frontier), parts.pipeline.fetch(tasks, parts.schedule, frontier, edges)
@@ -66,7 +68,7 @@ def run(
         if not program.everyone:
             frontier.advance()
         record.seconds = time.perf_counter() - start
-        trace.iterations.append(record)
+        trace.append(record)
         watch(record)
         if not more:
             break
@@ -90,7 +92,7 @@ def plan(frontier: Frontier, sides: list[Side], parts: Parts, record: Iteration)
         else:
             activity = activity_of(frontier, side, parts.team)
             record.active_edges += int(activity.edges.sum())
-            fresh = combine(side, activity, parts)
+            fresh = combine(side, activity, parts, record)
         for task in fresh:
             record.engines[task.engine.name]["tasks"] += 1
         tasks += fresh
@@ -107,12 +109,14 @@ def activity_of(frontier: Frontier, side: Side, team: Team) -> Activity:
     return activity
 
 
-def combine(side: Side, activity: Activity, parts: Parts) -> list[Task]:
+def combine(side: Side, activity: Activity, parts: Parts, record: Iteration) -> list[Task]:
     """Ask the policy, and let each engine merge its partitions into few tasks."""
     choice = parts.policy.choose(activity, parts.link.profile, side.entry_bytes)
+    record.chosen(choice)
     tasks: list[Task] = []
     for kind in np.unique(choice[choice != NOTHING]).tolist():
         chosen = np.flatnonzero(choice == kind)
+        record.partitions[NAMES[kind]] = record.partitions.get(NAMES[kind], 0) + chosen.size
         fresh = parts.engines[NAMES[kind]].tasks(side, chosen, parts.room)
         if chosen.size == activity.active.size and len(fresh) == 1:
             fresh[0].whole = True

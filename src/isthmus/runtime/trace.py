@@ -6,8 +6,11 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from isthmus.engines.engine import Delivery
 
+CHOICES_KEPT = 4 << 20  # bytes of choices a trace keeps; beyond that every second iteration's are dropped
 
 def no_use() -> dict[str, int]:
     return {"tasks": 0, "bytes": 0, "requests": 0}
@@ -15,7 +18,11 @@ def no_use() -> dict[str, int]:
 
 @dataclass
 class Iteration:
-    """One iteration. `wait` is time the processor stood still for the link, `kernel` time in edge loops."""
+    """One iteration. `wait` is time the processor stood still for the link, `kernel` time in edge loops.
+
+    `decide` is time in cache, activity, policy and schedule. `choices` says which engine brought each partition
+    (codes of `policies.policy`), sides one behind the other; None where it was dropped or nothing moved.
+    """
 
     number: int
     active_vertices: int
@@ -24,6 +31,10 @@ class Iteration:
     wait: float = 0.0
     link: float = 0.0
     kernel: float = 0.0
+    decide: float = 0.0
+    hit_edges: int = 0  # active edges that a cache held
+    partitions: dict[str, int] = field(default_factory=dict)  # by the engine that brought them
+    choices: np.ndarray[Any, Any] | None = None
     engines: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(no_use))
 
     @property
@@ -39,6 +50,11 @@ class Iteration:
         """Time that was neither waiting nor edge loops."""
         return self.seconds - self.wait - self.kernel
 
+    def chosen(self, choice: np.ndarray[Any, Any]) -> None:
+        """What the policy chose for a side's partitions."""
+        fresh = choice.astype(np.uint8)
+        self.choices = fresh if self.choices is None else np.concatenate([self.choices, fresh])
+
     def delivered(self, delivery: Delivery) -> None:
         engine = self.engines[delivery.task.engine.name]
         engine["bytes"] += delivery.bytes
@@ -46,8 +62,10 @@ class Iteration:
         self.link += delivery.seconds
 
     def as_dict(self) -> dict[str, Any]:
+        """For JSON; without the choices, which are many."""
         engines = {name: dict(use) for name, use in self.engines.items()}
-        return {**vars(self), "engines": engines, "bytes": self.bytes, "requests": self.requests}
+        facts = {name: value for name, value in vars(self).items() if name != "choices"}
+        return {**facts, "engines": engines, "bytes": self.bytes, "requests": self.requests}
 
 
 @dataclass
@@ -56,6 +74,24 @@ class Trace:
 
     iterations: list[Iteration] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    _kept: int = 0  # bytes of choices
+    _stride: int = 1  # whose choices are kept: those of every so manyth iteration
+
+    def append(self, record: Iteration) -> None:
+        """Add an iteration; choices are thinned evenly when they grow too many."""
+        self.iterations.append(record)
+        if record.choices is None:
+            return
+        if record.number % self._stride:
+            record.choices = None
+            return
+        self._kept += record.choices.nbytes
+        while self._kept > CHOICES_KEPT and self._stride < 1 << 30:
+            self._stride *= 2
+            for other in self.iterations:
+                if other.choices is not None and other.number % self._stride:
+                    self._kept -= other.choices.nbytes
+                    other.choices = None
 
     def __iter__(self) -> Any:
         return iter(self.iterations)
