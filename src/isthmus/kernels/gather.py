@@ -1,0 +1,21 @@
+"""Packing: active lists copied side by side, which is what compaction does to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import uint64
+
+from isthmus.kernels.compile import kernel
+
+
+@kernel
+def pack(source: Any, begins: Any, lengths: Any, places: Any, out: Any, first: Any, last: Any) -> None:
+    """Copy lists first:last, source[begins[i]] and the lengths[i] - 1 entries behind it, to out[places[i]] and on.
+
+    Team members may take parts of first:last at once, as long as no two lists overlap in `out`.
+    """
+    for i in range(first, last):
+        begin, place = uint64(begins[i]), uint64(places[i])  # unsigned: no check for negative indices, so it vectorises
+        for k in range(uint64(lengths[i])):
+            out[place + k] = source[begin + k]
