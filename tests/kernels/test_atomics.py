@@ -69,3 +69,13 @@ def test_alone(dtype: str, name: str, start: int, value: int, wanted: int) -> No
 
     assert once(array, array.dtype.type(value)) == start
     assert array.tolist() == [9, wanted, 9]
+
+
+def test_lowest_bit() -> None:
+    @numba.njit
+    def lowest(word: Any) -> Any:
+        return atomics.lowest_bit(word)
+
+    for bit in range(64):
+        assert lowest(np.uint64(1 << bit)) == bit
+        assert lowest(np.uint64((2**64 - 1) << bit & 2**64 - 1)) == bit

@@ -2,6 +2,7 @@
 
 Each intrinsic `f(array, index, value)` lowers to one LLVM `atomicrmw` on the element's address and returns the
 element's old value; `atomic_cas` is a `cmpxchg`. No bounds check: the index must be inside the array.
+Two more instructions that Numba does not offer stand at the end.
 """
 
 from __future__ import annotations
@@ -83,3 +84,16 @@ def prefetch(typing: Any, array: Any, index: Any) -> Any:
         return context.get_dummy_value()
 
     return signature, generate
+
+
+@intrinsic
+def lowest_bit(typing: Any, word: Any) -> Any:
+    """Which bit of a word that is not zero is the lowest that is set."""
+    if not isinstance(word, types.Integer):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        found = builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+        return context.cast(builder, found, signature.args[0], types.intp)
+
+    return types.intp(word), generate

@@ -9,8 +9,9 @@ Two loops deliver edges: `push_rows` for a list of active vertices whose edges l
 `push_range` for a run of vertices whose edges lie side by side. Both take the weights' positions separately,
 because a list of targets and its weights are two arrays.
 
-A program that pulls has instead `sent(u, w, state, params)`, summed over the in-edges of v and handed to
-`received(v, total, state, params)`: no atomics per edge, for programs whose vertices are all active.
+A program that pulls has instead `nothing(params)`, a total to start with, `sent(total, u, w, state, params)`, the total
+with an in-edge u -> v added, and `received(v, total, state, params)`: no atomics per edge, for programs whose vertices
+are all active. A total may be an array, with a sum for each of many sources.
 
 A program that can also seek has `found(u, v, state, params)`: an active vertex u looks through its neighbours v,
 becomes active in the next iteration at the first for which that is true, and looks no further.
@@ -38,7 +39,7 @@ import math
 import numpy as np
 from numba import njit
 
-from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_max, atomic_min, atomic_or, prefetch
+from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_max, atomic_min, atomic_or, lowest_bit, prefetch
 
 inf = np.inf
 INT_MAX = np.iinfo(np.int64).max
@@ -109,9 +110,9 @@ def push_rows(vertices, begins, weight_begins, lengths, row, skip, edges, offset
         v = np.int64(vertices[row])
         at = begins[row] + skip
         {first_weight_of_row}
-        total = 0.0
+        total = nothing(params)
         for j in range(count):
-            total += sent(np.int64(targets[at + j]), {weight}, state, params)
+            total = sent(total, np.int64(targets[at + j]), {weight}, state, params)
         received(v, total, state, params)
         edges -= count
         row += 1
@@ -125,9 +126,9 @@ def push_range(first, last, begin, end, base, weight_base, active, everyone, off
         low, high = max(offsets[v], begin), min(offsets[v + 1], end)
         if low >= high:
             continue
-        total = 0.0
+        total = nothing(params)
         for e in range(low, high):
-            total += sent(np.int64(targets[e - base]), {weight_of_range}, state, params)
+            total = sent(total, np.int64(targets[e - base]), {weight_of_range}, state, params)
         received(v, total, state, params)
     return used
 '''

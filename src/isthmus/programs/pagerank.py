@@ -42,8 +42,13 @@ def edge(x, u, v, w, state, params):
 """
 PULL = """
 @compiled
-def sent(u, w, state, params):
-    return state[2][u]{times_weight}
+def nothing(params):
+    return 0.0
+
+
+@compiled
+def sent(total, u, w, state, params):
+    return total + state[2][u]{times_weight}
 
 
 @compiled
