@@ -1,0 +1,131 @@
+"""HyTGraph's choice: what each engine would cost a partition, in round trips of the link.
+
+HyTGraph (Wang et al., ICDE 2023, and its journal version), section V and Algorithm 1. A request carries m bytes (the
+link's block), a round trip MR requests. Per partition:
+
+    (1) filter      ceil(bytes of its edges / m / MR)
+    (2) compaction  ceil(packed bytes / m / MR) + packed bytes / packing rate,
+                    packed bytes = bytes of its active edges + active vertices x index bytes
+    (3) zero-copy   ceil(requests of its active lists / MR) x RTTzc, RTTzc = gamma + (1 - gamma) x share of active edges
+
+Compaction is chosen where (2) < alpha x (1) and (2) < beta x (3), else the cheaper of the other two. The paper leaves
+the second term of (2) out when it selects, and so do we by default.
+
+Where this differs:
+- Algorithm 1, lines 15-24, drops every (k+1)th filter partition in a row; here it begins the next group.
+- At a tie the text takes filter and the algorithm zero-copy. We follow the text: with every edge active and every
+  request full, both move the same bytes, and PageRank is said to filter everything at first.
+- The paper has two gammas and two betas. These are 0.625 and 0.4; those of the cache are in `cache/hotness.py`.
+- The release has fixed thresholds instead of (1)-(3) and merges nothing.
+
+(3) counts every list's own requests, misaligned ones and both arrays of a weighted list included: `Activity.blocks`
+has to. A count in which neighbouring lists share a block makes zero-copy look cheaper than it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from isthmus.frontier import Activity
+from isthmus.link.link import Array, Profile
+from isthmus.policies.policy import COMPACTION, FILTER, NOTHING, ZERO_COPY, Policy
+
+ALPHA = 0.8  # HyTGraph, after Subway: compaction pays below 80 % active edges
+BETA = 0.4  # HyTGraph: and where lists are so short that single requests are mostly empty
+GAMMA = 0.625  # HyTGraph, after EMOGI: the part of a round trip that an empty request costs as well
+IN_A_ROUND_TRIP = 256  # PCIe 3.0: requests under way at once
+INDEX_BYTES = 8  # one 64-bit offset for each packed list
+TOGETHER = 4  # HyTGraph: filter partitions in one task
+ENGINES = frozenset({FILTER, COMPACTION, ZERO_COPY})
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Round trips that each engine would take, per partition."""
+
+    filter: Array
+    compaction: Array
+    zero_copy: Array
+
+
+class HyTGraph(Policy):
+    """Algorithm 1, lines 2-13. `engines` leaves some out; alpha = 0 also switches compaction off, gamma = 1 the damping.
+
+    `round_up` counts whole round trips, as the paper does with partitions of 1,000 of them. Where a partition is only
+    a few round trips long, as in a scaled-down experiment, the choice is better made without.
+    """
+
+    name = "hytgraph"
+
+    def __init__(
+        self, alpha: float = ALPHA, beta: float = BETA, gamma: float = GAMMA, in_a_round_trip: int = IN_A_ROUND_TRIP,
+        index_bytes: int = INDEX_BYTES, packing_rate: float = np.inf, round_up: bool = True, engines: frozenset[int] = ENGINES,
+    ) -> None:  # fmt: skip
+        self._alpha, self._beta, self._gamma = alpha, beta, gamma
+        self._in_a_round_trip, self._index_bytes = in_a_round_trip, index_bytes
+        self._packing_rate = packing_rate  # bytes in the time of one round trip; infinite: transfer filtered counts
+        self._round_up, self._engines = round_up, engines
+
+    def costs(self, activity: Activity, profile: Profile, entry_bytes: int) -> Costs:
+        """Formulas (1), (2) and (3), with a round trip of 1."""
+        full = profile.block * self._in_a_round_trip
+        packed = activity.edges * entry_bytes + activity.vertices * self._index_bytes
+        share = activity.edges / np.maximum(activity.partition_edges, 1)
+        return Costs(
+            self._trips(activity.partition_edges * entry_bytes, full),
+            self._trips(packed, full) + packed / self._packing_rate,
+            self._trips(activity.blocks, self._in_a_round_trip) * (self._gamma + (1 - self._gamma) * share),
+        )
+
+    def _trips(self, amounts: Array, full: int) -> Array:
+        return np.asarray(-(-amounts // full) if self._round_up else amounts / full)
+
+    def choose(self, activity: Activity, profile: Profile, entry_bytes: int) -> Array:
+        costs = self.costs(activity, profile, entry_bytes)
+        whole, packed, single = (
+            cost if engine in self._engines else np.full(cost.shape, np.inf)
+            for engine, cost in ((FILTER, costs.filter), (COMPACTION, costs.compaction), (ZERO_COPY, costs.zero_copy))
+        )
+        with np.errstate(invalid="ignore"):  # 0 x infinity: alpha or beta and an engine switched off
+            pack = (packed < self._alpha * whole) & (packed < self._beta * single)
+        return np.where(activity.edges > 0, np.where(pack, COMPACTION, np.where(single < whole, ZERO_COPY, FILTER)), NOTHING)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Partitions that are brought together: group g is partitions[cuts[g]:cuts[g + 1]], by the engine choices[g]."""
+
+    choices: Array
+    cuts: Array
+    partitions: Array
+
+
+def combine(choice: Array, k: int = TOGETHER) -> Groups:
+    """At most k filter partitions that lie side by side; all partitions of any other engine together.
+
+    Groups come in the order of the engines' numbers and then of the partitions. Every partition with a choice is in
+    exactly one group.
+    """
+    partitions, choices = chosen(choice)
+    filtered = choices == FILTER
+    begins = np.ones(choices.size, np.bool_)
+    begins[1:] = (choices[1:] != choices[:-1]) | (filtered[1:] & (np.diff(partitions) != 1))
+    places = np.arange(choices.size)
+    places -= np.maximum.accumulate(np.where(begins, places, 0))  # from the start of its run
+    firsts = np.flatnonzero(begins | (filtered & (places % k == 0)))
+    return Groups(choices[firsts], np.append(firsts, choices.size), partitions)
+
+
+def apart(choice: Array) -> Groups:
+    """Every partition on its own: combination switched off."""
+    partitions, choices = chosen(choice)
+    return Groups(choices, np.arange(choices.size + 1), partitions)
+
+
+def chosen(choice: Array) -> tuple[Array, Array]:
+    """Partitions with a choice, by choice and then by number; and their choices."""
+    order = np.argsort(choice, kind="stable")
+    partitions = order[choice[order] != NOTHING]
+    return partitions, choice[partitions]

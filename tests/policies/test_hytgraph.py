@@ -1,0 +1,165 @@
+"""HyTGraph's choice and combination with plain numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from isthmus.frontier import Activity
+from isthmus.link.link import Profile
+from isthmus.policies.hytgraph import ENGINES, HyTGraph, apart, combine
+from isthmus.policies.policy import COMPACTION, FILTER, NOTHING, ZERO_COPY
+
+PCIE = Profile("pcie", 12.3e9, 96e6, 128, 256, False)
+MB32 = (32 << 20) // 4  # edges of a partition in the paper: 32 MB of 4 bytes, 1024 round trips of 256 x 128 bytes
+
+
+def activity(vertices, edges, blocks, partition_edges):
+    columns = (np.atleast_1d(np.array(column, np.int64)) for column in (vertices, edges, blocks, partition_edges))
+    return Activity(*np.broadcast_arrays(*columns))
+
+
+def choose(vertices, edges, blocks, partition_edges=MB32, entry_bytes=4, **options):
+    return HyTGraph(**options).choose(activity(vertices, edges, blocks, partition_edges), PCIE, entry_bytes).tolist()
+
+
+def test_the_papers_toy_graph():
+    """Figure 4: half of 128 edges are active, from 6 vertices or from 3, each a request. Single-request round trips."""
+    one = HyTGraph(in_a_round_trip=1)
+    seen = activity([6, 3], 64, [6, 3], 128)
+    costs = one.costs(seen, PCIE, 4)
+    assert costs.filter.tolist() == [4, 4]
+    assert costs.compaction.tolist() == [3, 3]  # 256 bytes of edges and an index
+    assert costs.zero_copy.tolist() == [6 * 0.8125, 3 * 0.8125]  # 0.625 + 0.375 / 2
+    assert one.choose(seen, PCIE, 4).tolist() == [FILTER, ZERO_COPY]
+
+
+def test_formulas_in_round_trips():
+    costs = HyTGraph().costs(activity(10_000, 100_000, 12_000, MB32), PCIE, 4)
+    assert costs.filter.tolist() == [1024]
+    assert costs.compaction.tolist() == [15]  # (400,000 + 80,000) bytes / 32,768 = 14.6
+    assert costs.zero_copy.tolist() == [pytest.approx(47 * (0.625 + 0.375 * 100_000 / MB32))]
+
+
+def test_the_first_iteration_of_pagerank_filters_and_of_a_search_is_zero_copy():
+    degree = 38
+    everything = choose(MB32 // degree, MB32, MB32 // degree * 3)  # 152 bytes, misaligned
+    assert everything == [FILTER]
+    assert choose(1, degree, 2) == [ZERO_COPY]
+
+
+def test_lists_that_fill_their_requests_exactly_are_filtered():
+    assert choose(MB32 // 32, MB32, MB32 // 32) == [FILTER]
+
+
+def test_short_lists_are_compacted_and_long_ones_are_not():
+    assert choose(100_000, 200_000, 100_000) == [COMPACTION]
+    assert choose(2_000, 200_000, 8_000) == [ZERO_COPY]
+
+
+def test_without_alpha_or_beta_or_gamma_the_choice_is_another():
+    """Each constant decides a case of its own."""
+    dense = (4_000_000, MB32 // 2, 4_000_000)
+    assert choose(*dense) == [FILTER]  # packed: 1489 of 1024 round trips with the index
+    assert choose(*dense, index_bytes=0) == [COMPACTION]
+    assert choose(*dense, index_bytes=0, alpha=0.4) == [FILTER]
+    medium = (30_000, 300_000, 33_000)
+    assert choose(*medium) == [ZERO_COPY]  # 44 round trips against 0.4 x 82
+    assert choose(*medium, beta=1) == [COMPACTION]
+    single = (200_000, 200_000, 300_000)
+    assert choose(*single, alpha=0) == [ZERO_COPY]  # 1172 round trips, damped to 740, against 1024
+    assert choose(*single, alpha=0, gamma=1) == [FILTER]
+
+
+def test_the_packing_rate_is_the_papers_second_term():
+    short = (100_000, 200_000, 100_000)
+    assert choose(*short) == [COMPACTION]
+    assert choose(*short, packing_rate=10_000) == [ZERO_COPY]  # 160 more round trips
+
+
+def test_whole_round_trips_hide_differences_in_small_partitions():
+    small = 4096  # edges: half a round trip
+    assert choose(4000, 4000, 4000, small, round_up=True) == [FILTER]
+    assert choose(30, 60, 30, small, round_up=True) == [ZERO_COPY]
+    assert choose(30, 60, 30, small, round_up=False) == [COMPACTION]
+
+
+@pytest.mark.parametrize("left", sorted(ENGINES))
+def test_an_engine_left_out_is_never_chosen(left):
+    cases = ([MB32 // 38, 1, 100_000], [MB32, 38, 200_000], [MB32 // 38 * 3, 2, 100_000])
+    assert left in choose(*cases)
+    found = choose(*cases, engines=ENGINES - {left})
+    assert left not in found
+    assert NOTHING not in found
+    assert choose(*cases, engines=frozenset({left})) == [left] * 3
+
+
+def test_alpha_zero_without_filter_warns_of_nothing():
+    with np.errstate(all="raise"):
+        assert choose(100_000, 200_000, 100_000, alpha=0, engines=ENGINES - {FILTER}) == [ZERO_COPY]
+
+
+def test_weights_count_in_bytes():
+    """Twice the bytes an edge: packed lists cost more, requests as counted."""
+    assert choose(30_000, 600_000, 90_000, entry_bytes=4) == [COMPACTION]
+    assert choose(30_000, 600_000, 90_000, entry_bytes=8) == [ZERO_COPY]
+
+
+def test_partitions_above_32_bits():
+    costs = HyTGraph().costs(activity(1 << 33, 1 << 34, 1 << 34, 1 << 35), PCIE, 8)
+    assert costs.filter.tolist() == [(1 << 38) // (1 << 15)]
+    assert costs.compaction.tolist() == [((1 << 37) + (1 << 36)) // (1 << 15)]
+    assert costs.zero_copy.tolist() == [(1 << 26) * 0.8125]
+
+
+@given(hnp.arrays(np.int64, 40, elements=st.integers(0, 1 << 34)), st.sampled_from([1, 4, 8]), st.booleans())
+def test_exactly_the_active_partitions_get_an_engine(edges, entry_bytes, round_up):
+    found = HyTGraph(round_up=round_up).choose(activity(np.minimum(edges, 9), edges, edges // 7 + 1, edges + 5), PCIE, entry_bytes)
+    assert ((found != NOTHING) == (edges > 0)).all()
+
+
+def test_no_partition():
+    none = np.empty(0, np.int64)
+    assert HyTGraph().choose(Activity(none, none, none, none), PCIE, 4).size == 0
+    assert combine(none).cuts.tolist() == [0]
+
+
+def groups_of(found):
+    return [found.partitions[a:b].tolist() for a, b in zip(found.cuts, found.cuts[1:], strict=False)]
+
+
+def test_the_fifth_filter_partition_in_a_row_begins_a_group():
+    """The published algorithm drops it."""
+    found = combine(np.full(9, FILTER))
+    assert groups_of(found) == [[0, 1, 2, 3], [4, 5, 6, 7], [8]]
+
+
+def test_runs_end_where_another_engine_or_nothing_lies_between():
+    f, c, z, n = FILTER, COMPACTION, ZERO_COPY, NOTHING
+    found = combine(np.array([f, f, z, f, n, f, f, f, f, f, c, z, c]))
+    assert groups_of(found) == [[0, 1], [3], [5, 6, 7, 8], [9], [2, 11], [10, 12]]
+    assert found.choices.tolist() == [f, f, f, f, z, c]
+
+
+def test_combination_switched_off():
+    choice = np.array([FILTER, FILTER, ZERO_COPY, NOTHING, ZERO_COPY])
+    assert len(groups_of(combine(choice))) == 2
+    assert groups_of(combine(choice, k=1)) == [[0], [1], [2, 4]]
+    assert groups_of(apart(choice)) == [[0], [1], [2], [4]]
+    assert apart(choice).choices.tolist() == [FILTER, FILTER, ZERO_COPY, ZERO_COPY]
+
+
+@given(hnp.arrays(np.int64, st.integers(0, 60), elements=st.integers(0, 6)), st.integers(1, 6))
+def test_combination_preserves_the_partitions_and_their_engines(choice, k):
+    found = combine(choice, k)
+    assert np.sort(found.partitions).tolist() == np.flatnonzero(choice).tolist()
+    for group, engine in zip(groups_of(found), found.choices.tolist(), strict=True):
+        assert set(choice[group]) == {engine}
+        if engine == FILTER:
+            assert len(group) <= k
+            assert group == list(range(group[0], group[0] + len(group)))
+    others = found.choices[found.choices != FILTER]
+    assert np.unique(others).size == others.size
