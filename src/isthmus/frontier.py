@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.graph.partition import Partitions
-from isthmus.kernels import rows
+from isthmus.kernels import rows, vertices
 
 Array = np.ndarray[Any, Any]
 QUEUE_SHARE, SMALLEST_QUEUE = 64, 1 << 12  # a queue holds a 64th of the vertices: sorting more costs more than a scan
@@ -85,6 +85,12 @@ class Frontier:
             self.queues[0, begin:end] = fresh
         self.used[0] = end
 
+    def defer(self, values: Array, bound: Any, sign: int, team: Any) -> None:
+        """Only the active vertices with sign * value <= bound stay; the others wait for the next iteration. Dense frontiers only."""
+        kept = team.split(lambda a, b: vertices.defer_range(a, b, self.marks, self.next_marks, values, bound, sign), self.vertices)
+        self.count = int(sum(kept))
+        self.used[0] = self.queues.shape[1] + 1  # no queue holds them
+
     def none_next(self) -> bool:
         """Whether nobody will be active next."""
         return not self.used.any()
@@ -92,6 +98,11 @@ class Frontier:
     def take_marks(self, count: int) -> None:
         """The marks were rewritten from outside: `count` vertices are active."""
         self.list, self.everyone, self.count = None, False, count
+
+    def bits(self, out: Array) -> None:
+        """The marks as a bitmap, vertex v at bit v % 64 of word v // 64."""
+        packed = np.packbits(self.marks, bitorder="little")
+        out.view(np.uint8)[: packed.size] = packed
 
     def advance(self) -> None:
         """The marked vertices become the active ones."""

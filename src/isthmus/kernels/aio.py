@@ -10,6 +10,7 @@ The structures are plain arrays of 64-bit words: an iocb is 8 of them, an io_eve
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 from typing import Any
 
@@ -22,6 +23,9 @@ from isthmus.kernels.compile import c_function, kernel
 NUMBERS = {"x86_64": (206, 207, 209, 208), "aarch64": (0, 1, 2, 4)}.get(platform.machine()) if platform.system() == "Linux" else None
 DONE, FAILED = 0, 1
 
+SPARE: dict[int, list[int]] = {}  # contexts nobody uses, by depth: making and destroying one takes the kernel some 30 ms
+os.register_at_fork(after_in_child=SPARE.clear)  # a child does not inherit them
+
 syscall = c_function("syscall", intp, intp, intp, intp, intp, intp, intp)
 
 
@@ -33,13 +37,17 @@ class Ring:
             raise OSError(f"no native asynchronous I/O on {platform.system()} {platform.machine()}")
         self.depth = depth
         self._libc = ctypes.CDLL(None, use_errno=True)
-        context = ctypes.c_ulong(0)
-        if self._libc.syscall(NUMBERS[0], depth, ctypes.byref(context)) != 0:
-            raise OSError(ctypes.get_errno(), "io_setup")
-        self._context = context.value
+        self._context = SPARE[depth].pop() if SPARE.get(depth) else self._set_up()
         self._control = np.zeros((depth, 8), np.uint64)
         self._pointers = np.zeros(depth, np.uint64)
         self._events = np.zeros((depth, 4), np.uint64)
+
+    def _set_up(self) -> int:
+        assert NUMBERS is not None
+        context = ctypes.c_ulong(0)
+        if self._libc.syscall(NUMBERS[0], self.depth, ctypes.byref(context)) != 0:
+            raise OSError(ctypes.get_errno(), "io_setup")
+        return context.value
 
     def read(self, files: Any, offsets: Any, lengths: Any, addresses: Any, piece: int) -> tuple[int, int]:
         """Read extent i (lengths[i] bytes at offsets[i] of files[i]) to addresses[i], in pieces of at most `piece`.
@@ -54,8 +62,9 @@ class Ring:
         return result
 
     def close(self) -> None:
-        if self._context and NUMBERS is not None:
-            self._libc.syscall(NUMBERS[1], ctypes.c_ulong(self._context))
+        """Leave the context to the next ring of this depth; the kernel takes it back when the process ends."""
+        if self._context:
+            SPARE.setdefault(self.depth, []).append(self._context)
             self._context = 0
 
 

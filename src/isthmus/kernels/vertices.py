@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import int64, uint64
+from numba import int64, uint8
 
 from isthmus.kernels.compile import inline, kernel
 
@@ -82,12 +82,29 @@ def mark_equal(values: Any, wanted: Any, offsets: Any, marks: Any, first: Any, l
 
 
 @kernel
-def marks_to_bits(marks: Any, bits: Any) -> Any:
-    for word in range(bits.size):
-        found = uint64(0)
-        for u in range(word << 6, min((word + 1) << 6, marks.size)):  # a few more marks than vertices, all zero
-            found |= uint64(marks[u]) << uint64(u & 63)
-        bits[word] = found
+def mark_left(left: Any, marks: Any, first: Any, last: Any) -> Any:
+    """Take the marked vertices out of those left, and mark these instead; returns how many."""
+    count = 0
+    for u in range(first, last):
+        still = left[u] & (marks[u] ^ uint8(1))
+        left[u] = still
+        marks[u] = still
+        count += still
+    return count
+
+
+@kernel
+def defer_range(first: Any, last: Any, marks: Any, next_marks: Any, values: Any, bound: Any, sign: Any) -> Any:
+    """Put the marked vertices whose value, times the sign, exceeds the bound off to the next iteration; returns how many stay."""
+    count = 0
+    for u in range(first, last):
+        if marks[u]:
+            if values[u] * sign > bound:
+                marks[u] = 0
+                next_marks[u] = 1
+            else:
+                count += 1
+    return count
 
 
 @inline

@@ -43,7 +43,7 @@ def level(distance, limit=INT_MAX):  # type: ignore[no-untyped-def]
 class BFS(Monotone):
     """Distances in edges from `source`, up to `depth_limit`; unreached: the largest int64."""
 
-    state_bytes = 9  # distances, and the frontier's bitmap
+    state_bytes = 10  # distances, the frontier's bitmap, a byte map of the unreached
     solve_bytes = 13  # levels, two queues, two bitmaps
 
     def __init__(self, source: Any, depth_limit: int | None = None) -> None:
@@ -67,6 +67,7 @@ class BFS(Monotone):
         self._left = int(facts.offsets[-1])  # edges of vertices that were not active yet
         self._level = 0
         self._seeking = False
+        self._unreached: Array | None = None  # since the first time it sought
         bits = np.zeros((facts.vertices + 63) // 64, np.uint64)
         return State((*state.arrays, bits), state.start, (*state.params, 1), state.extra)
 
@@ -75,19 +76,25 @@ class BFS(Monotone):
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
         """Turn round when the unreached have fewer edges to move than the frontier has to follow."""
-        distances, bits = state.arrays
         self._level += 1
         state.params = (*state.params[:-1], self._level)
         edges = frontier.edges(facts.offsets, facts.team)
         self._left -= edges
         self._seeking = not facts.directed and edges > FEW_EDGES and self._left < SEEK_SHARE * edges and self._level <= state.params[0]
-        if not self._seeking:
-            return
-        vertices.marks_to_bits(frontier.marks, bits)
-        unreached = facts.team.split(
-            lambda a, b: vertices.mark_equal(distances, INT_MAX, facts.offsets, frontier.marks, a, b), facts.vertices
-        )
-        frontier.take_marks(int(sum(unreached)))
+        if self._seeking:
+            frontier.bits(state.arrays[1])
+            frontier.take_marks(self._mark_unreached(state.arrays[0], frontier, facts))
+        elif self._unreached is not None:
+            self._unreached[frontier.rows(0, facts.vertices)] = 0
+
+    def _mark_unreached(self, distances: Array, frontier: Any, facts: Facts) -> int:
+        """Mark those who are not reached yet and have edges; a whole pass over distances the first time only."""
+        left, marks, n = self._unreached, frontier.marks, facts.vertices
+        if left is not None:
+            return int(sum(facts.team.split(lambda a, b: vertices.mark_left(left, marks, a, b), n)))
+        found = sum(facts.team.split(lambda a, b: vertices.mark_equal(distances, INT_MAX, facts.offsets, marks, a, b), n))
+        self._unreached = marks.copy()
+        return int(found)
 
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         if facts.vertices > 1 << 32:

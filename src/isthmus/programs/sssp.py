@@ -12,6 +12,7 @@ import numpy as np
 
 from isthmus.errors import OptionError
 from isthmus.kernels import traversal
+from isthmus.programs.best_first import BestFirst
 from isthmus.programs.program import INT_MAX, Array, Facts, Monotone, NearEdges, Seen, State, monotone
 
 FEW_EDGES = 1 << 14  # a round this small is done by one thread
@@ -52,7 +53,11 @@ class SSSP(Monotone):
 
     def begin(self, facts: Facts) -> State:
         self.dtype(facts)
+        self._best_first = BestFirst(1)
         return super().begin(facts)
+
+    def before(self, state: State, frontier: Any, facts: Facts) -> None:
+        self._best_first.part(state.arrays[0], frontier, facts)
 
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         if facts.vertices > 1 << 32:

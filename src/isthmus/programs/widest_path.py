@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.programs.program import Array, Monotone, State, monotone
+from isthmus.programs.best_first import BestFirst
+from isthmus.programs.program import Array, Facts, Monotone, State, monotone
 
 
 @monotone(initial=-np.inf, combine="max", start=np.inf, column="width")
@@ -25,6 +26,13 @@ class WidestPath(Monotone):
         program = narrowest
         super().__init__(program.message, program.initial, program.combine, program.start_value, program.column, program.sides)
         self.name, self.sources = "widest_path", [source]
+
+    def begin(self, facts: Facts) -> State:
+        self._best_first = BestFirst(-1)
+        return super().begin(facts)
+
+    def before(self, state: State, frontier: Any, facts: Facts) -> None:
+        self._best_first.part(state.arrays[0], frontier, facts)
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         widths = columns["width"]
