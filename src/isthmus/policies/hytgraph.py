@@ -65,7 +65,7 @@ class HyTGraph(Policy):
     ) -> None:  # fmt: skip
         self._alpha, self._beta, self._gamma = alpha, beta, gamma
         self._in_a_round_trip, self._index_bytes = in_a_round_trip, index_bytes
-        self._packing_rate = packing_rate  # bytes in the time of one round trip; infinite: transfer filtered counts
+        self._packing_rate = packing_rate  # bytes in the time of one round trip; infinite: transfer alone counts
         self._round_up, self._engines = round_up, engines
 
     def costs(self, activity: Activity, profile: Profile, entry_bytes: int) -> Costs:

@@ -1,0 +1,57 @@
+"""How much the active vertices of a partition have to say: summed residuals, or leaps and steps of a search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import float64, int64
+
+from isthmus.kernels.compile import inline, kernel
+from isthmus.kernels.rows import skip_unmarked
+
+
+@inline
+def contribution(u: Any, accumulative: Any, values: Any, pending: Any) -> Any:
+    if accumulative:
+        return abs(float64(pending[u]))
+    # More than twice as large, by a difference: doubling a large whole number would wrap.
+    return 2.0 if values[u] - pending[u] > pending[u] else 1.0
+
+
+@kernel
+def contribution_of_rows(
+    vertices: Any, offsets: Any, cuts: Any, accumulative: Any, values: Any, pending: Any, priorities: Any
+) -> Any:  # fmt: skip
+    """Add up the contributions of `vertices`, which ascend, in every partition that holds edges of theirs."""
+    p = 0
+    for i in range(vertices.size):
+        u = int64(vertices[i])
+        begin, end = offsets[u], offsets[u + 1]
+        if begin == end:
+            continue
+        if cuts[p + 1] <= begin:
+            p = np.searchsorted(cuts, begin, side="right") - 1
+        more = contribution(u, accumulative, values, pending)
+        priorities[p] += more
+        while cuts[p + 1] < end:
+            p += 1
+            priorities[p] += more
+
+
+@kernel
+def contribution_of_range(
+    first: Any, last: Any, marks: Any, everyone: Any, offsets: Any, begin: Any, end: Any,
+    accumulative: Any, values: Any, pending: Any,
+) -> Any:  # fmt: skip
+    """The same for one partition, whose active vertices are marked; `everyone`: all of them."""
+    total = 0.0
+    words = marks.view(np.uint64)
+    u = int64(first) - 1
+    while u + 1 < last:
+        u += 1
+        if not everyone and marks[u] == 0:
+            u = skip_unmarked(words, u, last)
+        elif max(offsets[u], begin) < min(offsets[u + 1], end):
+            total += contribution(u, accumulative, values, pending)
+    return total
