@@ -26,6 +26,8 @@ class Profile:
     block: int  # bytes of the smallest request
     depth: int  # requests in flight
     measured: bool
+    rates: tuple[tuple[int, float], ...] = ()  # (requests in flight, single blocks), as measured
+    compaction: float = 4e9  # bytes of lists packed together by all cores; a guess unless measured
 
     @property
     def break_even_gap(self) -> int:

@@ -14,7 +14,8 @@ from __future__ import annotations
 import contextlib
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import xxhash
@@ -28,16 +29,25 @@ from isthmus.link.link import Array, Extents, Link, Profile
 DEPTH = 128  # reads in flight; a 4 KB read reached its highest rate there
 PIECE = 4 << 20  # largest single read: as fast as dd bs=4M, and small enough to stay responsive
 CHANNELS = 3  # two for reader threads, one for reads the main thread does itself
+THREADS = 32  # that read where asynchronous I/O is missing
+GUESS = Profile("a disk not measured", 1.5e9, 100e3, BLOCK, DEPTH, False)
 
 
-def open_file(store: Store, name: str) -> int:
+class OpenFiles(Protocol):
+    """What a link needs of a store unless it verifies: open files by section name."""
+
+    path: Path
+    _files: dict[str, int]
+
+
+def open_file(store: OpenFiles, name: str) -> int:
     """The descriptor that the store itself reads a section with."""
     if name not in store._files:
         raise StoreError(f"{store.path}: {name} cannot be read; the store is closed")
     return store._files[name]
 
 
-def open_again(store: Store, name: str, flags: int) -> int:
+def open_again(store: OpenFiles, name: str, flags: int) -> int:
     """A second descriptor for a section that the store has open."""
     held = open_file(store, name)
     try:
@@ -51,9 +61,9 @@ def open_again(store: Store, name: str, flags: int) -> int:
 
 
 class SsdLink(Link):
-    """Reads the given sections of a store."""
+    """Reads the given sections of a store, with as many requests in flight as the profile says."""
 
-    def __init__(self, store: Store, sections: list[str], profile: Profile, verify: bool = False) -> None:
+    def __init__(self, store: OpenFiles, sections: list[str], profile: Profile, verify: bool = False) -> None:
         self.profile = profile
         self.notes = []
         self._store, self._names, self._verify = store, sections, verify
@@ -69,15 +79,16 @@ class SsdLink(Link):
             raise
         try:
             for _ in range(CHANNELS):
-                self._rings.append(Ring(DEPTH))
+                self._rings.append(Ring(profile.depth))
         except OSError as error:
             while self._rings:
                 self._rings.pop().close()
-            self._threads = ThreadPoolExecutor(32, thread_name_prefix="isthmus-read")
-            self.notes.append(f"no asynchronous I/O ({error.strerror or error}): 32 threads read instead")
+            threads = min(THREADS, profile.depth)
+            self._threads = ThreadPoolExecutor(threads, thread_name_prefix="isthmus-read")
+            self.notes.append(f"no asynchronous I/O ({error.strerror or error}): {threads} threads read instead")
         self._descriptors = np.array(self._files, np.int64)
 
-    def _open(self, store: Store, name: str) -> int:
+    def _open(self, store: OpenFiles, name: str) -> int:
         if self._direct:
             with contextlib.suppress(OSError):
                 return open_again(store, name, os.O_RDONLY | DIRECT)
@@ -141,6 +152,7 @@ class SsdLink(Link):
 
     def _check(self, extents: Extents, buffer: Array) -> None:
         """Compare every block read with its checksum."""
+        assert isinstance(self._store, Store)
         hash_block: Any = xxhash.xxh3_64_intdigest
         view = buffer.view(np.uint8).data
         for i in range(extents.lengths.size):
