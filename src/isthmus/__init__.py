@@ -31,6 +31,7 @@ _WHERE = {
     "local_clustering_coefficient": ("isthmus.runtime.more_algorithms", "local_clustering_coefficient"),
     "minimum_spanning_forest": ("isthmus.runtime.more_algorithms", "minimum_spanning_forest"),
     "strongly_connected_components": ("isthmus.runtime.more_algorithms", "strongly_connected_components"),
+    "circuit": ("isthmus.runtime.simulations", "circuit"),
     "monotone": ("isthmus.programs.program", "monotone"),
     "accumulative": ("isthmus.programs.program", "accumulative"),
     "Program": ("isthmus.programs.program", "Program"),
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
         triangle_count,
         widest_path,
     )
+    from isthmus.runtime.simulations import circuit
 
 
 def __getattr__(name: str) -> Any:

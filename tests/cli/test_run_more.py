@@ -26,6 +26,8 @@ COMMANDS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "minimum_spanning_forest": ([], {}),
     "triangle_count": ([], {}),
     "local_clustering_coefficient": ([], {}),
+    "circuit": (["--fix", "3=5", "--fix", "0=-1", "--current", "7=0.25", "--tol", "1e-9", "--max-iter", "500"],
+                {"fixed": {3: 5.0, 0: -1.0}, "currents": {7: 0.25}, "tol": 1e-9, "max_iter": 500}),
 }  # fmt: skip
 
 
@@ -78,3 +80,9 @@ def test_mistakes(store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert "no vertex 99" in capsys.readouterr().err
     assert call(monkeypatch, "php", store, "--source", 3, "--alpha", 1) != 0
     assert "alpha: expected a number between 0 and 1" in capsys.readouterr().err
+    assert call(monkeypatch, "circuit", store, "--fix", 3) != 0
+    assert "expected VERTEX=VOLTS such as 7=0.5, got '3'" in capsys.readouterr().err
+    assert call(monkeypatch, "circuit", store) != 0
+    assert "--fix" in capsys.readouterr().err
+    assert call(monkeypatch, "circuit", store, "--fix", "3=1", "--current", "3=1") != 0
+    assert "vertex 3 is held at a voltage" in capsys.readouterr().err

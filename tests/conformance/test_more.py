@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests import cases as kinds
 from tests import oracles
+from tests.programs.test_circuit import solved_sparsely
 from tests.programs.test_core_number import peeled
 from tests.programs.test_label_propagation import propagated
 from tests.programs.test_spanning_forest import found, kruskal
@@ -82,7 +83,18 @@ MORE: dict[str, tuple[Run, Callable[[Places], Any]]] = {
     "triangle_count": (lambda p, g, **how: ist.triangle_count(g, **how).values.tolist(), lambda p: counts(p.edges, p.n)),
     "local_clustering_coefficient": (lambda p, g, **how: ist.local_clustering_coefficient(g, **how).values.tolist(),
                                      lambda p: pytest.approx(coefficients(p.edges, p.n, p.directed), rel=1e-12)),
+    "circuit": (lambda p, g, **how: ist.circuit(g, named(p, held(p)), tol=1e-9, **how).values.tolist(),
+                lambda p: pytest.approx(solved_sparsely(p.edges, p.n, held(p)).tolist(), abs=1e-8, nan_ok=True)),
 }  # fmt: skip
+
+
+def held(p: Places) -> dict[int, float]:
+    """A few vertices by their places, with voltages."""
+    return {place: 1.0 - i for i, place in enumerate(sorted({0, p.n // 3, p.n - 1}))}
+
+
+def named(p: Places, by_place: dict[int, Any]) -> dict[Any, Any]:
+    return {p.case.oracle.ids[place]: value for place, value in by_place.items()}
 
 
 def list_columns(result: Any) -> list[Any]:

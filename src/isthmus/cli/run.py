@@ -22,6 +22,7 @@ DeviceOption = Annotated[str, typer.Option(help="auto or cpu.")]
 OutputOption = Annotated[Path | None, typer.Option("-o", "--output", help="Write the result: NAME.parquet, .csv or .npy.")]
 VerifyOption = Annotated[bool, typer.Option("--verify", help="Compare every block that is read with its checksum.")]
 SharesOption = Annotated[list[str] | None, typer.Option(metavar="VERTEX=SHARE", help="May be given several times.")]
+NUMBERS = {"personalization": "SHARE", "dangling": "SHARE", "fixed": "VOLTS", "currents": "AMPERES"}  # options of VERTEX=NUMBER
 
 
 def shared(
@@ -137,34 +138,45 @@ def local_clustering_coefficient() -> Answer:
     return {}
 
 
-def parse_shares(texts: list[str] | None, graph: Any) -> dict[Any, float] | None:
-    """VERTEX=SHARE words to a dictionary by vertex id."""
+def circuit(
+    fixed: Annotated[list[str], typer.Option("--fix", metavar="VERTEX=VOLTS", help="Hold a vertex; give it several times.",
+                                             show_default=False)],
+    currents: Annotated[list[str] | None, typer.Option("--current", metavar="VERTEX=AMPERES", help="Inject a current.")] = None,
+    resistances: Annotated[bool, typer.Option("--resistances", help="Weights are resistances, not conductances.")] = False,
+    tol: Annotated[float, typer.Option(help="Bound on the error of every voltage, relative to the spread of all.")] = 1e-6,
+    max_iter: Annotated[int, typer.Option(min=1, help="Iterations after which to stop short of the bound.")] = 10_000,
+) -> Answer:  # fmt: skip
+    """Voltages of a resistor network, with a guaranteed error bound."""
+    return {"fixed": fixed, "currents": currents, "resistances": resistances, "tol": tol, "max_iter": max_iter}
+
+
+def parse_numbers(texts: list[str] | None, graph: Any, what: str) -> dict[Any, float] | None:
+    """VERTEX=NUMBER words to a dictionary by vertex id."""
     from isthmus.errors import OptionError
 
     if not texts:
         return None
-    shares: dict[Any, float] = {}
+    numbers: dict[Any, float] = {}
     for text in texts:
-        vertex, _, share = text.rpartition("=")
+        vertex, _, number = text.rpartition("=")
         try:
-            size = float(share) if "=" in text else None
+            size = float(number) if "=" in text else None
         except ValueError:
             size = None
         if size is None:
-            raise OptionError(f"expected VERTEX=SHARE such as 7=0.5, got {text!r}")
-        shares[graph.ids.parse(vertex)] = size
-    return shares
+            raise OptionError(f"expected VERTEX={what} such as 7=0.5, got {text!r}")
+        numbers[graph.ids.parse(vertex)] = size
+    return numbers
 
 
 def act(
     name: str, answer: Answer, store: Path, memory: str | None, policy: str, device: str, threads: int | None,
     verify: bool, output: Path | None, json: bool,
 ) -> None:  # fmt: skip
+    import isthmus
     from isthmus.cli.console import Watch, facts, show_json, warn
     from isthmus.errors import OptionError
     from isthmus.graph.graph import open_graph
-    from isthmus.runtime import algorithms, more_algorithms
-
     if output is not None and output.suffix.lower() not in (".parquet", ".csv", ".npy"):
         raise OptionError(f"{output}: expected a name that ends in .parquet, .csv or .npy")
     if output is not None and not output.absolute().parent.is_dir():
@@ -174,11 +186,11 @@ def act(
         answer["source"] = graph.ids.parse(answer["source"])
     if "sources" in answer:
         answer["sources"] = [graph.ids.parse(source) for source in answer["sources"]]
-    for option in ("personalization", "dangling"):
+    for option, what in NUMBERS.items():
         if option in answer:
-            answer[option] = parse_shares(answer[option], graph)
+            answer[option] = parse_numbers(answer[option], graph, what)
     with Watch(name) as watch:
-        result = getattr(algorithms if hasattr(algorithms, name) else more_algorithms, name)(
+        result = getattr(isthmus, name)(
             graph, **answer, memory=memory, policy=policy, device=device, threads=threads, verify=verify,
             watch=watch.seen, say=watch.say,
         )  # fmt: skip
@@ -196,7 +208,7 @@ def act(
 def register(app: typer.Typer) -> None:
     group = typer.Typer(no_args_is_help=True, help="Run an algorithm on a store.")
     more = (widest_path, katz, php, multi_source_bfs, label_propagation, core_number, strongly_connected_components,
-            minimum_spanning_forest, triangle_count, local_clustering_coefficient)  # fmt: skip
+            minimum_spanning_forest, triangle_count, local_clustering_coefficient, circuit)  # fmt: skip
     for algorithm in (bfs, sssp, weakly_connected_components, pagerank, *more):
         group.command(algorithm.__name__)(compose(algorithm, shared, act))
     group.command("wcc", hidden=True)(compose(weakly_connected_components, shared, act))

@@ -190,7 +190,7 @@ def unreached(name: str, values: Array) -> Array:
     """Values that are null in Arrow. The source of widest paths is infinitely wide, and that is an answer."""
     high, low = (INT_MAX, INT_MIN) if values.dtype.kind == "i" else (np.inf, -np.inf)
     missing: Array = values == low if name == "width" else (values == high) | (values == low)
-    return missing
+    return missing | np.isnan(values) if values.dtype.kind == "f" else missing
 
 
 def shown(value: Any) -> str:

@@ -1,0 +1,70 @@
+"""Vertex passes of conjugate gradients for a resistor network.
+
+A vertex that is not solved for (held at a voltage, or without a path to one that is) has an infinite strength: it
+misses no current and never moves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isthmus.kernels.compile import kernel
+
+
+@kernel
+def missing(first: Any, last: Any, voltages: Any, sums: Any, directions: Any, residual: Any, strengths: Any, ohms: Any) -> Any:
+    """The current that every vertex misses, `sums` being what arrives there, and the direction to start in."""
+    squares = bound = leak = 0.0
+    low, high = np.inf, -np.inf
+    for v in range(first, last):
+        residual[v] = directions[v] = 0.0
+        if strengths[v] < np.inf:
+            r = sums[v] - strengths[v] * voltages[v]
+            residual[v], directions[v] = r, r / strengths[v]
+            squares += r * directions[v]
+            bound += ohms[v] * abs(r)
+            leak += abs(r)
+        if ohms[v] < np.inf:
+            low, high = min(low, voltages[v]), max(high, voltages[v])
+        sums[v] = 0.0
+    return squares, bound, leak, low, high
+
+
+@kernel
+def multiply(first: Any, last: Any, sums: Any, directions: Any, strengths: Any) -> Any:
+    """Turn what arrived along `directions` into the network's matrix times them; their product with it."""
+    total = 0.0
+    for v in range(first, last):
+        if strengths[v] < np.inf:
+            sums[v] = strengths[v] * directions[v] - sums[v]
+            total += directions[v] * sums[v]
+        else:
+            sums[v] = 0.0
+    return total
+
+
+@kernel
+def move(first: Any, last: Any, step: Any, voltages: Any, sums: Any, directions: Any, residual: Any, strengths: Any, ohms: Any) -> Any:
+    """Go `step` along the directions; what `missing` returns."""
+    squares = bound = leak = 0.0
+    low, high = np.inf, -np.inf
+    for v in range(first, last):
+        if strengths[v] < np.inf:
+            voltages[v] += step * directions[v]
+            residual[v] -= step * sums[v]
+            squares += residual[v] * (residual[v] / strengths[v])
+            bound += ohms[v] * abs(residual[v])
+            leak += abs(residual[v])
+        if ohms[v] < np.inf:
+            low, high = min(low, voltages[v]), max(high, voltages[v])
+    return squares, bound, leak, low, high
+
+
+@kernel
+def turn(first: Any, last: Any, share: Any, sums: Any, directions: Any, residual: Any, strengths: Any) -> Any:
+    """The next direction: down the residual, and a share of the last one."""
+    for v in range(first, last):
+        directions[v] = residual[v] / strengths[v] + share * directions[v]
+        sums[v] = 0.0
