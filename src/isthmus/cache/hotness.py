@@ -1,0 +1,115 @@
+"""Whose edges to keep: the vertices used most often since the last look, looked at rarely.
+
+HyTGraph, journal version, section VII and Algorithm 2. A byte per vertex counts how often its edges were used. After
+more than `interval` x |V| vertices were processed, the hottest whose edges fit the cache are the candidates. If more
+than 30 % of their edges are not in the cache, it is refreshed: the others leave, those that stay move together, and
+behind them room is set aside for the new ones, whose edges are kept when they next come over the link for the work
+itself. Counting then starts anew.
+
+Algorithm 2, corrected:
+- Line 7 compares the active vertices with the cache; it has to be the candidates.
+- c_tag is never reset, so after one refresh candidates that line 7 refused become the cache's all the same. Here who is
+  wanted changes in a refresh only.
+- Line 22 counts every candidate as cached, used or not. Here `wanted` and `filled` are two things.
+- Lines 19-20 count the vertices of the next iteration instead of those processed.
+- The interval's gamma (not that of RTTzc) has no published value; ours is measured. Its beta is 0.3, not the 0.4 of the
+  selection.
+
+The release has no cache. A count that reaches 255 stays there. A byte has 256 values, so the sort is one by counting,
+and the prefix sum of list lengths goes over levels; among equally hot vertices the first come first. Lists that alone
+exceed the cache are left out: one of them at the top would leave it empty. All sums are of 64 bits. The cache is of no
+use where every vertex is active once (BFS).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from isthmus.frontier import Array, Frontier
+from isthmus.kernels import hotness as kernels
+
+INTERVAL = 1.0  # vertices processed between two looks, as a share of all
+CHANGED = 0.3  # HyTGraph: smaller changes of the candidates are not worth a refresh
+
+
+def heat(hotness: Array, frontier: Frontier, team: Any) -> None:
+    """Count one use of every active vertex."""
+    if frontier.list is not None:
+        kernels.heat_rows(frontier.list, hotness)
+    else:
+        team.split(lambda a, b: kernels.heat_range(a, b, frontier.marks, frontier.everyone, hotness), hotness.size)
+
+
+def candidates(hotness: Array, offsets: Array, capacity: int, team: Any) -> Array:
+    """Marks of the hottest vertices whose lists together hold at most `capacity` edges; who was never used is no candidate."""
+    marks = np.zeros(hotness.size, np.uint8)
+    parts = team.split(lambda a, b: (a, kernels.edges_by_level(a, b, hotness, offsets, capacity)), hotness.size)
+    if not parts:
+        return marks
+    edges = np.array([part for _, part in parts])
+    down_to = np.append(np.cumsum(edges.sum(axis=0)[::-1])[::-1], 0)  # edges at this level and above
+    level = int(np.argmax(down_to[1:] <= capacity))  # all above it fit
+    room = int(capacity - down_to[level + 1]) - np.cumsum(edges[:, level]) + edges[:, level]
+    rooms = {first: int(left) for (first, _), left in zip(parts, room, strict=True)}
+    team.split(lambda a, b: kernels.mark_hot(a, b, hotness, offsets, capacity, level, rooms[a], marks), hotness.size)
+    return marks
+
+
+def hubs(offsets: Array, capacity: int) -> Array:
+    """The same by degree instead of use: hub caching, which HyTGraph compares itself with."""
+    degrees = np.diff(offsets)
+    order = np.argsort(-degrees, kind="stable")
+    order = order[(degrees[order] > 0) & (degrees[order] <= capacity)]
+    marks = np.zeros(degrees.size, np.uint8)
+    marks[order[np.cumsum(degrees[order], dtype=np.int64) <= capacity]] = 1
+    return marks
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a look at the candidates came to. After one that was due, counts and `processed` start from 0 again."""
+
+    wanted: Array  # marks of the vertices whose edges the cache holds, or will as they come by
+    due: bool
+    changed: bool  # `wanted` is another than before: refresh
+
+
+def look(
+    hotness: Array, wanted: Array, processed: int, offsets: Array, capacity: int, team: Any,
+    interval: float = INTERVAL, changed: float = CHANGED,
+) -> Look:  # fmt: skip
+    """Algorithm 2, lines 5-14, after `processed` vertices since the last look that was due."""
+    if processed <= interval * hotness.size:
+        return Look(wanted, False, False)
+    found = candidates(hotness, offsets, capacity, team)
+    parts = team.split(lambda a, b: kernels.fresh_edges(a, b, found, wanted, offsets), hotness.size)
+    fresh, total = (sum(column) for column in zip(*parts, strict=True)) if parts else (0, 0)
+    refresh = bool(fresh > changed * total)
+    return Look(found if refresh else wanted, True, refresh)
+
+
+@dataclass(frozen=True)
+class Refresh:
+    """What the cache holds after a refresh: `lists[i]` from edge `begins[i]` to `begins[i + 1]`.
+
+    The first `kept` lists are there and move towards the front, none over one before it; the others are awaited.
+    """
+
+    lists: Array
+    begins: Array
+    kept: int
+    evicted: Array  # vertices whose edges leave
+
+
+def refresh(wanted: Array, filled: Array, lists: Array, offsets: Array) -> Refresh:
+    """From the vertices that have room in the cache now, as they lie there, to those wanted. `wanted`, `filled` are marks."""
+    there = lists[filled[lists] != 0]
+    stays = wanted[there] != 0
+    awaited = np.flatnonzero((wanted != 0) & (filled == 0))
+    fresh = np.concatenate([there[stays], awaited])
+    begins = np.zeros(fresh.size + 1, np.int64)
+    np.cumsum(offsets[fresh + 1] - offsets[fresh], out=begins[1:])
+    return Refresh(fresh, begins, int(stays.sum()), there[~stays])

@@ -1,0 +1,170 @@
+"""Whose edges to keep, with plain numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isthmus.cache.hotness import candidates, heat, hubs, look, refresh
+from isthmus.frontier import Frontier
+from isthmus.threads import Team
+
+DEGREES = [5, 1, 0, 4, 2, 30]
+OFFSETS = np.concatenate([[0], np.cumsum(DEGREES)])
+
+
+@pytest.fixture(scope="module", params=[1, 3], ids="{} threads".format)
+def team(request):
+    team = Team(request.param)
+    yield team
+    team.close()
+
+
+def marked(marks):
+    return np.flatnonzero(marks).tolist()
+
+
+def counts(*values):
+    return np.array(values, np.uint8)
+
+
+def test_heat_counts_uses_and_stays_at_the_top(team):
+    hotness = counts(254, 255, 3, 0, 0, 0)
+    sparse, dense, everyone = Frontier(6, 1), Frontier(6, 1), Frontier(6, 1)
+    for front in (sparse, dense):
+        front.start(np.array([0, 1, 4]))
+    dense.list = None
+    everyone.start(None)
+    heat(hotness, sparse, team)
+    assert hotness.tolist() == [255, 255, 3, 0, 1, 0]
+    heat(hotness, dense, team)
+    assert hotness.tolist() == [255, 255, 3, 0, 2, 0]
+    heat(hotness, everyone, team)
+    assert hotness.tolist() == [255, 255, 4, 1, 3, 1]
+
+
+def test_the_hottest_that_fit(team):
+    hotness = counts(1, 9, 200, 7, 7, 0)
+    assert marked(candidates(hotness, OFFSETS, 5, team)) == [1, 3]  # of the two equally hot the first
+    assert marked(candidates(hotness, OFFSETS, 7, team)) == [1, 3, 4]
+    assert marked(candidates(hotness, OFFSETS, 12, team)) == [0, 1, 3, 4]
+    assert marked(candidates(hotness, OFFSETS, 1000, team)) == [0, 1, 3, 4]  # 2 has no edges, 5 was never used
+    assert marked(candidates(hotness, OFFSETS, 0, team)) == []
+
+
+def test_the_first_of_a_level_that_does_not_fit_ends_it(team):
+    assert marked(candidates(counts(7, 7, 0, 7, 7, 0), OFFSETS, 9, team)) == [0, 1]  # then 4 edges, then 2
+
+
+def test_a_list_larger_than_the_cache_does_not_empty_it(team):
+    assert marked(candidates(counts(1, 1, 1, 1, 1, 255), OFFSETS, 12, team)) == [0, 1, 3, 4]
+
+
+def test_sums_above_32_bits(team):
+    offsets = np.arange(7) << 32
+    hotness = counts(1, 2, 3, 4, 5, 6)
+    assert marked(candidates(hotness, offsets, 3 << 32, team)) == [3, 4, 5]
+    assert marked(candidates(hotness, offsets, (3 << 32) - 1, team)) == [4, 5]
+    assert marked(hubs(offsets, 2 << 32)) == [0, 1]
+
+
+def test_hubs_by_degree_whoever_is_used(team):
+    assert marked(hubs(OFFSETS, 9)) == [0, 3]
+    assert marked(hubs(OFFSETS, 100)) == [0, 1, 3, 4, 5]
+    assert marked(candidates(counts(0, 9, 0, 0, 9, 0), OFFSETS, 9, team)) == [1, 4]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 1 << 33), st.integers(0, 255)), max_size=40), st.integers(0, 1 << 36))
+def test_candidates_are_a_sort_and_a_prefix_sum(team, vertices, capacity):
+    degrees, hotness = (np.array([pair[i] for pair in vertices], np.int64) for i in (0, 1))
+    offsets = np.concatenate([[0], np.cumsum(degrees)])
+    found = candidates(hotness.astype(np.uint8), offsets, capacity, team)
+    order = np.argsort(-hotness, kind="stable")
+    order = order[(hotness[order] > 0) & (degrees[order] <= capacity)]
+    wanted = order[np.cumsum(degrees[order]) <= capacity]
+    assert marked(found) == sorted(v for v in wanted if degrees[v])
+    assert degrees[found != 0].sum() <= capacity
+    assert degrees[hubs(offsets, capacity) != 0].sum() <= capacity
+
+
+NOBODY = np.zeros(6, np.uint8)
+
+
+def test_a_look_is_due_after_more_than_the_interval(team):
+    hotness = counts(9, 0, 0, 0, 0, 0)
+    early = look(hotness, NOBODY, 6, OFFSETS, 10, team)
+    assert (early.due, early.changed) == (False, False)
+    assert early.wanted is NOBODY
+    late = look(hotness, NOBODY, 7, OFFSETS, 10, team)
+    assert (late.due, late.changed) == (True, True)
+    assert marked(late.wanted) == [0]
+    assert look(hotness, NOBODY, 4, OFFSETS, 10, team, interval=0.5).due
+
+
+def test_small_changes_of_the_candidates_are_not_worth_a_refresh(team):
+    """5 + 2 edges are held. One new edge of 8 is not more than 30 %, four of 11 are."""
+    held = counts(1, 0, 0, 0, 1, 0)
+    small = look(counts(9, 8, 0, 0, 7, 0), held, 7, OFFSETS, 8, team)
+    assert (small.due, small.changed) == (True, False)
+    assert small.wanted is held
+    large = look(counts(9, 0, 0, 8, 7, 0), held, 7, OFFSETS, 11, team)
+    assert large.changed
+    assert marked(large.wanted) == [0, 3, 4]
+    assert look(counts(9, 8, 0, 0, 7, 0), held, 7, OFFSETS, 8, team, changed=0).changed
+
+
+def test_candidates_are_compared_whoever_is_active_now(team):
+    """Algorithm 2 as printed compares the active vertices: here they would be 1 alone, which is not held."""
+    held = counts(1, 0, 0, 0, 0, 0)
+    assert not look(counts(9, 1, 0, 0, 0, 0), held, 7, OFFSETS, 6, team).changed  # 1 of 6 edges
+
+
+def test_a_refused_look_stays_refused(team):
+    """Algorithm 2 never resets c_tag, so the second look would change the cache without a refresh."""
+    first = look(counts(9, 0, 0, 0, 0, 0), NOBODY, 7, OFFSETS, 6, team)
+    assert first.changed
+    second = look(counts(9, 1, 0, 0, 0, 0), first.wanted, 7, OFFSETS, 6, team)
+    assert not second.changed
+    assert marked(second.wanted) == marked(first.wanted)
+
+
+def test_nothing_to_want(team):
+    assert not look(NOBODY, NOBODY, 7, OFFSETS, 10, team).changed
+    none = np.empty(0, np.uint8)
+    assert not look(none, none, 1, np.zeros(1, np.int64), 10, team).changed
+
+
+def test_a_refresh_keeps_what_is_there_and_sets_room_aside():
+    """In the cache: 3, 0 and, without its edges so far, 4. Wanted: 1, 3 and 4."""
+    found = refresh(counts(0, 1, 0, 1, 1, 0), counts(1, 0, 0, 1, 0, 0), np.array([0, 3, 4]), OFFSETS)
+    assert found.lists.tolist() == [3, 1, 4]
+    assert found.begins.tolist() == [0, 4, 5, 7]
+    assert found.kept == 1
+    assert found.evicted.tolist() == [0]
+
+
+def test_a_first_refresh_awaits_everything():
+    found = refresh(counts(1, 1, 0, 0, 0, 0), NOBODY, np.empty(0, np.int64), OFFSETS)
+    assert (found.lists.tolist(), found.kept, found.evicted.tolist()) == ([0, 1], 0, [])
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 9), st.booleans(), st.booleans(), st.booleans()), min_size=1, max_size=30), st.randoms())
+def test_a_refresh_moves_lists_to_the_front_only(vertices, random):
+    degrees, wanted, room, filled = (np.array(column) for column in zip(*vertices, strict=True))
+    filled = filled & room
+    lists = np.flatnonzero(room)
+    random.shuffle(lists)
+    offsets = np.concatenate([[0], np.cumsum(degrees)])
+    found = refresh(wanted.astype(np.uint8), filled.astype(np.uint8), lists, offsets)
+    before = dict(zip(lists.tolist(), np.concatenate([[0], np.cumsum(degrees[lists])]).tolist(), strict=False))
+    for vertex, begin in zip(found.lists[: found.kept].tolist(), found.begins.tolist(), strict=False):
+        assert wanted[vertex]
+        assert filled[vertex]
+        assert begin <= before[vertex]
+    assert sorted(found.lists) == marked(wanted)
+    assert sorted(found.evicted) == marked(filled & ~wanted)
+    assert found.begins[-1] == degrees[wanted].sum()
