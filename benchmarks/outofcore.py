@@ -25,9 +25,9 @@ import isthmus as ist
 from isthmus.graph.files import BLOCK, aligned_empty
 from isthmus.graph.store import Store
 from isthmus.kernels.aio import Ring
-from isthmus.link.calibrate import measure
 from isthmus.link.link import Extents
-from isthmus.link.ssd import SsdLink
+from isthmus.link.measure import measure_store
+from isthmus.link.ssd import GUESS, SsdLink
 
 COMMANDS = (["pagerank", "--tol", "1e-2"], ["bfs", "--source", "0"], ["sssp", "--source", "0"], ["weakly_connected_components"])
 JUDGED = 0.1  # seconds: shorter cells are shown, not judged
@@ -64,7 +64,7 @@ def cell(graph: ist.Graph, algorithm: str, budget: str, policy: str, rounds: int
     assert agree(algorithm, first, run(graph, algorithm, memory=budget, policy=policy))
     near, far, limits, over = [], [], [], []
     for _ in range(rounds):
-        profile = measure(graph.store)  # type: ignore[arg-type]
+        profile = measure_store(graph.store, 3).profile("this disk")  # type: ignore[arg-type]
         near.append(run(graph, algorithm).summary()["seconds"]["iterate"])
         result = run(graph, algorithm, memory=budget, policy=policy)
         summary = result.summary()
@@ -100,7 +100,7 @@ def disk(store: Store) -> list[list[str]]:
     """Bulk reads against dd, single blocks against the ring at depth 32."""
     path = store.path / "out.targets"
     size = store.manifest.sections["out.targets"].blocks * BLOCK
-    link = SsdLink(store, ["out.targets"], measure(store))
+    link = SsdLink(store, ["out.targets"], GUESS)
     buffer = aligned_empty(96 << 20, np.uint8)
     bulk, raw, singles, depth32 = [], [], [], []
     random = np.random.default_rng(1)

@@ -16,6 +16,7 @@ _WHERE = {
     "read": ("isthmus.graph.build", "read"),
     "generate": ("isthmus.graph.build", "generate"),
     "verify": ("isthmus.graph.verify", "verify"),
+    "calibrate": ("isthmus.link.calibrate", "calibrate"),
     "run": ("isthmus.runtime.algorithms", "run"),
     "bfs": ("isthmus.runtime.algorithms", "bfs"),
     "sssp": ("isthmus.runtime.algorithms", "sssp"),
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from isthmus.graph.graph import Graph
     from isthmus.graph.graph import open_graph as open
     from isthmus.graph.verify import verify
+    from isthmus.link.calibrate import calibrate
     from isthmus.programs.program import Program, accumulative, monotone
     from isthmus.runtime.algorithms import bfs, pagerank, run, sssp, weakly_connected_components
     from isthmus.runtime.more_algorithms import (

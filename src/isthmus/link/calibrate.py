@@ -1,26 +1,41 @@
-"""Measuring a disk: bulk bandwidth and the rate of single-block reads, in about a second, remembered per device."""
+"""What is known of disks: measured once, remembered per file system, measured again when asked or when the memory is damaged.
+
+A device number may name another disk after the next boot, so a disk is known by the id of its file system, and where
+there is none (network mounts) by where it is mounted from.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import time
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from isthmus.graph.files import BLOCK, aligned_empty
+from isthmus.errors import OptionError
+from isthmus.graph.files import BLOCK
+from isthmus.graph.manifest import NAME
 from isthmus.graph.store import Store
-from isthmus.link.link import Extents, Profile
-from isthmus.link.ssd import DEPTH, PIECE, SsdLink
+from isthmus.link.link import Profile
+from isthmus.link.measure import LEAST, ROUNDS, Samples, Say, ignore, largest, measure_folder, measure_store
+from isthmus.link.ssd import GUESS, open_file
+from isthmus.progress import SILENT, Progress
 
-GUESS = Profile("a disk not measured", 1.5e9, 100e3, BLOCK, DEPTH, False)
-BULK, SINGLES = 256 << 20, 16384  # at most this much is read
-LEAST = 64 << 20  # a smaller file says little about the disk
-ROUNDS = 3
+VERSION = 2  # of the file of memories; the first had no number, and disks by device number
+QUICK = 3  # rounds when a run has to measure before it can begin
+WAIT = 60.0  # seconds for another process to finish measuring; it may have been stopped
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A profile and when it was measured, in seconds since 1970; None where that was not written down."""
+
+    profile: Profile
+    when: float | None
 
 
 def cache_folder() -> Path:
@@ -29,77 +44,187 @@ def cache_folder() -> Path:
     return Path(base)
 
 
-def profile_of(store: Store) -> Profile:
-    """The remembered profile of the disk a store lies on; measured now if there is none and the store is large enough."""
-    device = os.stat(store.path).st_dev
-    path = cache_folder() / "links.json"
-    known = recall(path)
-    with contextlib.suppress(KeyError, TypeError, ValueError):
-        return checked(Profile(**known[str(device)]))
-    if max(section.bytes for section in store.manifest.sections.values()) < LEAST:
+def memory_file() -> Path:
+    return cache_folder() / "links.json"
+
+
+def calibrate(path: str | Path = ".", progress: Progress = SILENT) -> Profile:
+    """Measure the disk that a folder or store lies on, in a few seconds, and remember it for later runs.
+
+    A store is read; in a folder, a test file of up to 1 GB is written, which has no name and is gone afterwards.
+    """
+    return survey(path, progress)[1]
+
+
+def survey(path: str | Path, progress: Progress = SILENT, say: Say = ignore) -> tuple[Samples, Profile]:
+    """Measure and remember; says what is odd about the disk, and when its profile could not be kept."""
+    place = checked_place(path)
+    with alone(say), contextlib.ExitStack() as stack:
+        store = stack.enter_context(contextlib.closing(Store(place))) if (place / NAME).exists() else None
+        if store is not None and size_of(store) >= LEAST:
+            samples = measure_store(store, ROUNDS, progress, say)
+        else:
+            samples = measure_folder(place, ROUNDS, progress, say)
+        if not samples.steady:
+            say("the best round was far better than the median: the disk is busy, or caches what was read before; better calibrate again")
+        profile = samples.profile(name_of(place))
+        if not remember(disk_of(place), profile):
+            say(f"not remembered: {memory_file()} cannot be written; set ISTHMUS_CACHE to a folder that can")
+    return samples, profile
+
+
+def profile_of(store: Store, may_measure: bool = True, say: Say = ignore) -> Profile:
+    """The remembered profile of the disk a store lies on.
+
+    Where there is none, the disk is measured now; but a small store, or a run that has no use for it, takes a guess.
+    """
+    disk = disk_of(open_file(store, largest(store)))
+    if known := recall(disk):
+        return known.profile
+    if not may_measure or size_of(store) < LEAST:
         return GUESS
-    profile = measure(store)
-    remember(path, {**known, str(device): asdict(profile)})
-    return profile
+    say("measuring the disk, once; isthmus calibrate does it again")
+    with alone(say):
+        if known := recall(disk):  # by whoever was here before
+            return known.profile
+        samples = measure_store(store, QUICK)
+        profile = samples.profile(name_of(store.path))
+        if samples.steady:  # otherwise the next run tries again
+            remember(disk, profile)
+        return profile
 
 
-def recall(path: Path) -> dict[str, Any]:
-    """What was written last time; nothing where the file is missing or damaged."""
+def size_of(store: Store) -> int:
+    return store.manifest.sections[largest(store)].bytes
+
+
+def checked_place(path: str | Path) -> Path:
+    place = Path(path)
     try:
-        known = json.loads(path.read_text())
+        os.stat(place)
+    except OSError as error:
+        raise OptionError(f"{place}: {error.strerror}") from error
+    if not place.is_dir():
+        raise OptionError(f"{place}: expected a folder or a store, and this is a file")
+    return place
+
+
+def name_of(path: Path) -> str:
+    place = path.resolve()
+    return "disk at " + next(str(folder) for folder in (place, *place.parents) if folder.parent == folder or os.path.ismount(folder))
+
+
+def disk_of(place: Path | int) -> tuple[str, str]:
+    """A lasting name for the disk that a path or an open file is on, and the one that it had in the first version."""
+    number = os.statvfs(place).f_fsid
+    device = os.stat(place).st_dev
+    return f"fs {number:x}" if number else mount_source(device) or str(device), str(device)
+
+
+def mount_source(device: int) -> str:
+    """'nfs4 server:/export': what the file system with a device number was mounted from."""
+    wanted = f"{os.major(device)}:{os.minor(device)}"
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/mountinfo").read_text().splitlines():
+            here, _, there = line.partition(" - ")
+            if here.split()[2] == wanted:
+                return " ".join(there.split()[:2])
+    return ""
+
+
+def recall(disk: tuple[str, str]) -> Memory | None:
+    """What is remembered of a disk; None where that is nothing, or damaged."""
+    known = memories()
+    for name in disk:
+        with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError):
+            return decode(known[name])
+    return None
+
+
+def memories() -> dict[str, Any]:
+    """Everything that was remembered, as it was written; nothing where the file is missing or damaged."""
+    try:
+        written = json.loads(memory_file().read_text())
     except (OSError, ValueError, RecursionError):
         return {}
-    return known if isinstance(known, dict) else {}
+    if not isinstance(written, dict):
+        return {}
+    disks = written if "version" not in written else written.get("disks") if written["version"] == VERSION else {}
+    return disks if isinstance(disks, dict) else {}
 
 
-def checked(profile: Profile) -> Profile:
-    """A profile that policies can divide by, or ValueError."""
-    if not (0 < profile.bandwidth < float("inf") and 0 < profile.request_rate < float("inf") and profile.block == BLOCK):
+def decode(entry: Any) -> Memory:
+    """A profile that policies can divide by, or an error. The first version had neither time nor rates nor compaction."""
+    fields = dict(entry)
+    when = fields.pop("when", None)
+    fields["rates"] = tuple((depth, rate) for depth, rate in fields.get("rates", ()))
+    profile = Profile(**fields)
+    numbers = [profile.bandwidth, profile.request_rate, profile.compaction, *(number for pair in profile.rates for number in pair)]
+    if not (all(0 < number < 1e15 for number in numbers) and profile.block == BLOCK and profile.depth in range(1, 1025)):
         raise ValueError(f"not a disk: {profile}")
-    return profile
+    return Memory(profile, when if when is None else float(when))
 
 
-def remember(path: Path, known: dict[str, Any]) -> None:
-    """Write the file in one step; without a writable folder, measure again next time."""
+def remember(disk: tuple[str, str], profile: Profile) -> bool:
+    """Write a profile down, beside those of other disks; False where that cannot be done. Call it `alone`."""
+    return write({**without(disk), disk[0]: {"when": time.time(), **asdict(profile)}})
+
+
+def forget(path: str | Path) -> bool:
+    """Remember the disk of a folder or store no longer; False where nothing was remembered of it."""
+    disk = disk_of(checked_place(path))
+    with alone():
+        rest = without(disk)
+        return len(rest) < len(memories()) and write(rest)
+
+
+def without(disk: tuple[str, str]) -> dict[str, Any]:
+    return {name: entry for name, entry in memories().items() if name not in disk}
+
+
+def write(disks: dict[str, Any]) -> bool:
+    """Replace the file of memories in one step."""
+    path = memory_file()
     fresh = path.with_suffix(f".{os.getpid()}")
-    with contextlib.suppress(OSError):
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            fresh.write_text(json.dumps(known, indent=1))
+            fresh.write_text(json.dumps({"version": VERSION, "disks": disks}, indent=1))
             fresh.replace(path)
         finally:
             fresh.unlink(missing_ok=True)
+    except OSError:
+        return False
+    return True
 
 
-def measure(store: Store) -> Profile:
-    """Read the largest section in bulk, then single blocks of it at random, a few times each; take the medians."""
-    name = max(store.manifest.sections, key=lambda n: store.manifest.sections[n].bytes)
-    blocks = store.manifest.sections[name].blocks
-    link = SsdLink(store, [name], GUESS)
-    random = np.random.default_rng(1)
-    buffer = aligned_empty(16 * PIECE, np.uint8)
+@contextlib.contextmanager
+def alone(say: Say = ignore) -> Iterator[None]:
+    """One process at a time measures, so that it has the disk to itself, and writes down what it found.
+
+    Whoever has waited for WAIT seconds goes on, and so does everyone where the folder cannot be locked.
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            cache_folder().mkdir(parents=True, exist_ok=True)
+            folder = os.open(cache_folder(), os.O_RDONLY)
+            stack.callback(os.close, folder)
+            wait_for(folder, say)
+        yield
+
+
+def wait_for(folder: int, say: Say) -> None:
+    start = time.monotonic()
+    while not locked(folder) and time.monotonic() - start < WAIT:
+        if say is not ignore:
+            say("waiting: another process is measuring")
+            say = ignore
+        time.sleep(0.02)
+
+
+def locked(folder: int) -> bool:
     try:
-        bandwidth, rate = [], []
-        for turn in range(ROUNDS):
-            size = min(buffer.size, blocks * BLOCK)
-            start = time.perf_counter()
-            moved = 0
-            while moved < BULK:
-                at = int(random.integers(0, max(1, blocks - size // BLOCK))) * BLOCK
-                moved += size
-                link.move(one_extent(at, size), buffer, turn % 2)
-            bandwidth.append(moved / (time.perf_counter() - start))
-            picks = random.integers(0, blocks, SINGLES) * BLOCK
-            wanted = Extents(
-                np.zeros(SINGLES, np.int64), picks, np.full(SINGLES, BLOCK), np.arange(SINGLES) * BLOCK % buffer.size
-            )
-            start = time.perf_counter()
-            link.move(wanted, buffer)
-            rate.append(SINGLES / (time.perf_counter() - start))
-    finally:
-        link.close()
-    return Profile(f"disk of {store.path.parent}", float(np.median(bandwidth)), float(np.median(rate)), BLOCK, DEPTH, True)
-
-
-def one_extent(offset: int, length: int) -> Extents:
-    return Extents(np.zeros(1, np.int64), np.array([offset]), np.array([length]), np.zeros(1, np.int64))
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

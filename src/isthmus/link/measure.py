@@ -1,0 +1,206 @@
+"""Measuring a disk: bulk reads, single blocks with few and with many in flight, and packing lists in memory.
+
+Everything is read through the link that runs use, so a fallback that a run would take is measured as it is. Disks
+of virtual machines are noisy: each kind of work takes its turn in every round, and the median of the rounds counts.
+Portions double until one takes long enough to be timed, so a slow disk is asked for little.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from isthmus.errors import StoreError
+from isthmus.graph.files import BLOCK, Scratch, aligned_empty
+from isthmus.graph.store import Store
+from isthmus.kernels.gather import pack
+from isthmus.link.link import Array, Extents, Profile
+from isthmus.link.ssd import DEPTH, GUESS, PIECE, OpenFiles, SsdLink, open_file
+from isthmus.memory import format_size
+from isthmus.progress import SILENT, Progress
+from isthmus.threads import Team
+
+DEPTHS = (1, 8, 32, DEPTH)  # single blocks in flight
+ROUNDS = 5
+ENOUGH = 0.05  # seconds of a portion that is timed
+BUFFER = 16 * PIECE  # read at once in bulk; lists are packed out of it
+LONGEST = 63  # entries of a list to pack: 32 on average, as in a graph with 16 undirected edges per vertex
+LEAST, MOST = 64 << 20, 1 << 30  # bytes of a test file; a smaller one says little about the disk
+WRITING = 2.0  # seconds after which a test file is large enough
+UNSTEADY = 3  # times the median is what the best round reached
+Say = Callable[[str], None]
+
+
+def ignore(text: str) -> None:
+    pass
+
+
+@dataclass
+class Samples:
+    """Rates per second, one of each kind from every round."""
+
+    source: str  # what was read
+    bytes: int
+    bulk: list[float]
+    singles: dict[int, list[float]]  # by requests in flight
+    packed: list[float]
+
+    def profile(self, name: str) -> Profile:
+        """The medians."""
+        rates = tuple((depth, statistics.median(rates)) for depth, rates in self.singles.items())
+        return Profile(
+            name, statistics.median(self.bulk), dict(rates)[DEPTH], BLOCK, DEPTH, True, rates, statistics.median(self.packed)
+        )
+
+    @property
+    def steady(self) -> bool:
+        """Whether the disk can hardly do better than the medians say: it was not busy, nor were most blocks cold to a cache."""
+        return all(max(rates) < UNSTEADY * statistics.median(rates) for rates in (self.bulk, self.singles[DEPTH]))
+
+
+class TrialFile:
+    """A nameless file on the disk of a folder, filled with bytes that no disk can shorten; a link reads it like a store."""
+
+    section = "test file"
+
+    def __init__(self, folder: Path, progress: Progress = SILENT) -> None:
+        free = shutil.disk_usage(folder).free
+        if free < 2 * LEAST:
+            raise StoreError(f"{folder}: measuring takes {format_size(2 * LEAST)} of free space for a while; {format_size(free)} are free")
+        self.path = folder
+        self.size = 0
+        self._scratch = Scratch(folder)
+        self._files = {self.section: self._scratch.descriptor}
+        try:
+            self._fill(min(MOST, free // 2), progress)
+        except BaseException:
+            self.close()
+            raise
+
+    def _fill(self, most: int, progress: Progress) -> None:
+        data = aligned_empty(LEAST // 8, np.uint64)
+        data[:] = np.random.default_rng(1).integers(0, 2**64, data.size, np.uint64)
+        progress.stage("writing", most, "B")
+        start = time.perf_counter()
+        while self.size + data.nbytes <= most and (self.size == 0 or time.perf_counter() - start < WRITING):
+            data[:: BLOCK // 8] += np.uint64(1)  # no block twice
+            self._scratch.append(data)
+            self.size += data.nbytes
+            progress.advance(data.nbytes)
+        os.fsync(self._scratch.descriptor)
+
+    def close(self) -> None:
+        self._scratch.close()
+
+
+class Meter:
+    """Times portions of one kind of work. `work(n)` does n units of it, each worth `unit` bytes or requests."""
+
+    def __init__(self, work: Callable[[int], None], unit: int) -> None:
+        self.rates: list[float] = []
+        self._work, self._unit = work, unit
+        work(0)  # compiles what it needs
+
+    def turn(self) -> None:
+        """Every turn begins small again: the next blocks may be slow ones, such as a virtual disk has not loaded yet."""
+        portion, seconds = 1, 0.0
+        while seconds < ENOUGH:
+            portion *= 2
+            start = time.perf_counter()
+            self._work(portion)
+            seconds = time.perf_counter() - start
+        self.rates.append(portion * self._unit / seconds)
+
+
+def measure_store(store: Store, rounds: int = ROUNDS, progress: Progress = SILENT, say: Say = ignore) -> Samples:
+    """Read a store's largest section, again and again."""
+    name = largest(store)
+    return measure(store, name, store.manifest.sections[name].blocks * BLOCK, f"section {name} of {store.path}", rounds, progress, say)
+
+
+def measure_folder(folder: Path, rounds: int = ROUNDS, progress: Progress = SILENT, say: Say = ignore) -> Samples:
+    """Write a test file in a folder and read it, again and again. It has no name and is gone afterwards."""
+    with contextlib.closing(TrialFile(folder, progress)) as trial:
+        return measure(trial, trial.section, trial.size, f"a test file in {folder}", rounds, progress, say)
+
+
+def largest(store: Store) -> str:
+    return max(store.manifest.sections, key=lambda name: store.manifest.sections[name].bytes)
+
+
+def measure(files: OpenFiles, name: str, size: int, source: str, rounds: int, progress: Progress, say: Say) -> Samples:
+    """Read an open file of `size` bytes. Says what the link says of itself."""
+    os.posix_fadvise(open_file(files, name), 0, 0, os.POSIX_FADV_DONTNEED)  # in case reads have to go through the page cache
+    buffer = aligned_empty(BUFFER, np.uint8)
+    with contextlib.ExitStack() as stack:
+        team = Team()
+        stack.callback(team.close)
+        links: dict[int, SsdLink] = {}
+        for depth in DEPTHS:
+            links[depth] = SsdLink(files, [name], replace(GUESS, depth=depth))
+            stack.callback(links[depth].close)
+        for note in links[DEPTH].notes:
+            say(note)
+        bulk = Meter(read_bulk(links[DEPTH], buffer, size), PIECE)
+        singles = {depth: Meter(read_singles(link, buffer, size, max(depth, 8)), max(depth, 8)) for depth, link in links.items()}
+        packed = pack_lists(team, buffer)
+        meters = [bulk, *singles.values(), packed]
+        progress.stage("measuring", rounds * len(meters), "measures")
+        for _ in range(rounds):
+            for meter in meters:
+                meter.turn()
+                progress.advance(1)
+    return Samples(source, size, bulk.rates, {depth: meter.rates for depth, meter in singles.items()}, packed.rates)
+
+
+def read_bulk(link: SsdLink, buffer: Array, size: int) -> Callable[[int], None]:
+    """Reads that many pieces, as long an extent at a time as the buffer holds."""
+    random = np.random.default_rng(1)
+
+    def work(pieces: int) -> None:
+        left = pieces * PIECE
+        while left:
+            length = min(left, buffer.size, size)
+            offset = int(random.integers(0, (size - length) // BLOCK + 1)) * BLOCK
+            link.move(Extents(np.zeros(1, np.int64), np.array([offset]), np.array([length]), np.zeros(1, np.int64)), buffer)
+            left -= length
+
+    return work
+
+
+def read_singles(link: SsdLink, buffer: Array, size: int, unit: int) -> Callable[[int], None]:
+    """Reads that many times `unit` blocks, each at random."""
+    random = np.random.default_rng(1)
+
+    def work(units: int) -> None:
+        count = units * unit
+        offsets = random.integers(0, size // BLOCK, count) * BLOCK
+        places = np.arange(count) * BLOCK % buffer.size
+        link.move(Extents(np.zeros(count, np.int64), offsets, np.full(count, BLOCK), places), buffer)
+
+    return work
+
+
+def pack_lists(team: Team, buffer: Array) -> Meter:
+    """All cores pack every other list of a buffer full of short lists."""
+    source = buffer.view(np.uint32)
+    lengths = np.random.default_rng(1).integers(1, LONGEST + 1, source.size // LONGEST)
+    begins = (np.cumsum(lengths) - lengths)[::2].copy()
+    lengths = lengths[::2].copy()
+    places = np.cumsum(lengths) - lengths
+    out = np.zeros(int(lengths.sum()), source.dtype)
+    pack(source, begins, lengths, places, out, 0, 0)
+
+    def work(times: int) -> None:
+        for _ in range(times):
+            team.split(lambda first, last: pack(source, begins, lengths, places, out, first, last), lengths.size)
+
+    return Meter(work, out.nbytes)
