@@ -24,6 +24,7 @@ from isthmus.graph.store import Store
 from isthmus.kernels import skeleton
 from isthmus.link.calibrate import cache_folder, profile_of
 from isthmus.link.link import Extents, Link
+from isthmus.link.measure import Say, ignore
 from isthmus.link.ram import RamLink
 from isthmus.link.ssd import SsdLink
 from isthmus.memory import peak_rss
@@ -71,7 +72,7 @@ def execute(
                 raise BudgetError(f"{graph} is in memory already and does not fit the budget; ingest it into a store, or raise --memory")
             near.resident = True
         trace = Trace(notes=list(near.notes))
-        link = open_link(graph, program, verify, far)
+        link = open_link(graph, program, verify, far, not near.resident, say or ignore)
         stack.callback(link.close)
         block = link.profile.block
         sides = [make_side(graph, program, name, index, near, block, verify) for index, name in enumerate(program.sides)]
@@ -160,13 +161,16 @@ def out_degrees(graph: Graph) -> Any:
     return degrees
 
 
-def open_link(graph: Graph, program: Program, verify: bool, far: str) -> Link:
-    """The link to the sections a program reads: targets, and weights where it does, of each side in turn."""
+def open_link(graph: Graph, program: Program, verify: bool, far: str, may_measure: bool, say: Say) -> Link:
+    """The link to the sections a program reads: targets, and weights where it does, of each side in turn.
+
+    A disk nobody has measured yet is measured now if need be.
+    """
     sides = [name if graph.directed else "out" for name in program.sides]
     kinds = ("targets", "weights") if program.reads_weights() and graph.weighted else ("targets",)
     names = [f"{side}.{kind}" for side in sides for kind in kinds]
     if isinstance(graph.store, Store) and far == "auto":
-        return SsdLink(graph.store, names, profile_of(graph.store), verify)
+        return SsdLink(graph.store, names, profile_of(graph.store, may_measure, say), verify)
     return RamLink([np.asarray(graph.store.read(name)) for name in names])
 
 
