@@ -6,6 +6,7 @@ when they are asked for, and written out piece by piece.
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -160,6 +161,10 @@ class Result:
             plain: Any = SimpleNamespace(write=file.write)  # a real file NumPy writes to itself, and does not say what went wrong
             np.save(plain, values.astype(np.str_) if values.dtype == object else values, allow_pickle=False)
 
+    def report(self, path: str | Path) -> None:
+        """Write a page about the run: one HTML file without scripts. Needs `pip install isthmus[report]`."""
+        report_page().write(path, {self._facts["policy"]: self})
+
     def summary(self) -> dict[str, Any]:
         """What `isthmus run --json` prints."""
         return self._facts
@@ -177,6 +182,11 @@ class Result:
             ("near memory", f"{used}; process peak {format_size(memory['rss_peak'])}"),
         ]
         return rows
+
+
+def report_page() -> Any:
+    """What draws pages: it stands above the runtime, and is loaded only when a page is asked for."""
+    return importlib.import_module("isthmus.report.page")
 
 
 def widened(values: Array) -> Array:

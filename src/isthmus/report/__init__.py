@@ -1,0 +1,1 @@
+"""Pages for people: what a run did, in one self-contained HTML file."""

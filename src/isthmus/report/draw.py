@@ -1,0 +1,134 @@
+"""The drawings of a page. Every colour has a contrast of 3 to white and to the dark ground, so one set serves both themes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from isthmus.policies.policy import NAMES
+from isthmus.report.series import UNKNOWN, Map, Series
+from isthmus.report.svg import FAINT, GRID, INK, inline
+
+COLORS = {  # also far apart for eyes without long or middle cones; tests/report/test_draw.py measures both
+    "filter": "#0077bb",
+    "zero_copy": "#dd6611",
+    "compaction": "#119966",
+    "unified": "#dd2244",
+    "cache": "#8877ff",
+    "resident": "#888899",
+}
+SECONDS = {"waiting for the link": "#dd6611", "edge loops": "#0077bb", "deciding": "#8877ff", "the rest": "#888899"}
+ACTIVE = {"edges": "#0077bb", "vertices": "#dd6611"}
+LINES = {  # of recipes: the colour of their engine where they have but one
+    "auto": (INK, "-"), "hytgraph": (INK, "--"), "scaph": (COLORS["resident"], "-."), "grus": (COLORS["cache"], "--"),
+    "filter": (COLORS["filter"], "-"), "emogi": (COLORS["zero_copy"], "-"), "subway": (COLORS["compaction"], "-"),
+    "unified": (COLORS["unified"], "-"),
+}  # fmt: skip
+OTHER = (COLORS["resident"], ":")
+SIZE = (4.4, 2.4)  # inches; a point is about a pixel on a phone
+STYLE = {
+    "svg.fonttype": "none", "svg.hashsalt": "isthmus", "font.size": 9.5, "text.color": INK, "axes.edgecolor": FAINT,
+    "axes.labelcolor": FAINT, "xtick.color": FAINT, "ytick.color": FAINT, "grid.color": GRID, "axes.spines.top": False,
+    "axes.spines.right": False, "axes.grid": True, "axes.grid.axis": "y", "axes.axisbelow": True, "grid.linewidth": 0.8,
+    "legend.frameon": False, "axes.formatter.use_mathtext": False, "text.usetex": False,
+}  # fmt: skip
+
+
+@contextmanager
+def axes(count: int, label: str) -> Iterator[tuple[Any, Any]]:
+    """An empty figure over iterations 1 to `count`; must be turned to text inside."""
+    import matplotlib
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    with matplotlib.rc_context(STYLE):  # type: ignore[arg-type]
+        figure = Figure(SIZE, layout="constrained")
+        ax = figure.add_subplot()
+        ax.set_xlim(0.5, max(count, 1) + 0.5)
+        ax.xaxis.set_major_locator(MaxNLocator(7, integer=True, min_n_ticks=1))
+        ax.set_xlabel("iteration")
+        ax.set_ylabel(label)
+        yield figure, ax
+
+
+def scaled(ax: Any, unit: str) -> None:
+    """Ticks such as 20 MB on a linear axis from 0."""
+    from matplotlib.ticker import EngFormatter
+
+    ax.set_ylim(bottom=0)
+    ax.yaxis.set_major_formatter(EngFormatter(unit=unit))
+
+
+def stacked(name: str, label: str, data: Series, layers: dict[str, Any], colors: dict[str, str], unit: str) -> str:
+    """Layers on top of each other; `unit` "%" for shares of 1."""
+    from matplotlib.ticker import PercentFormatter
+
+    with axes(data.iterations, label) as (figure, ax):
+        base = np.zeros(data.sizes.size)
+        for layer, values in layers.items():
+            ax.stairs(base + values, data.bounds, baseline=base, fill=True, color=colors[layer], linewidth=0)
+            base = base + values
+        if unit == "%":
+            ax.set_ylim(0, 1)
+            ax.yaxis.set_major_formatter(PercentFormatter(1))
+        else:
+            scaled(ax, unit)
+        return inline(figure, name, f"{label} by iteration: {', '.join(map(plain, layers))}")
+
+
+def active(name: str, data: Series) -> str:
+    """Active vertices and edges, on one logarithmic axis."""
+    from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+
+    with axes(data.iterations, "active") as (figure, ax):
+        for what, values in (("edges", data.active_edges), ("vertices", data.active_vertices)):
+            ax.stairs(np.where(values > 0, values, np.nan), data.bounds, baseline=None, color=ACTIVE[what], linewidth=1.8)
+        ax.set_yscale("log")
+        ax.yaxis.set_major_locator(LogLocator(10, numticks=7))
+        ax.yaxis.set_major_formatter(EngFormatter(sep=" "))
+        ax.yaxis.set_minor_formatter(NullFormatter())
+        return inline(figure, name, "active vertices and edges by iteration")
+
+
+def hit_rate(name: str, data: Series) -> str:
+    return stacked(name, "active edges from the cache", data, {"cache": data.hit_rate}, COLORS, "%")
+
+
+def growing(name: str, label: str, runs: dict[str, tuple[Series, Any]], unit: str) -> str:
+    """One line for each recipe: what its bins add up to."""
+    with axes(max(data.iterations for data, _ in runs.values()), label) as (figure, ax):
+        for recipe, (data, values) in runs.items():
+            color, dash = LINES.get(recipe, OTHER)
+            so_far = np.concatenate([[0], np.cumsum(values)])
+            ax.plot(data.bounds, so_far, color=color, linestyle=dash, linewidth=1.8, label=recipe)
+        scaled(ax, unit)
+        if len(runs) > 1:
+            figure.legend(loc="outside lower center", ncols=4)
+        return inline(figure, name, f"{label} by iteration: {', '.join(runs)}")
+
+
+def partition_map(name: str, data: Series, chosen: Map) -> str:
+    """Partitions downwards, iterations to the right; nothing is drawn where nothing moved."""
+    from matplotlib.colors import to_rgba_array
+
+    table = np.zeros((UNKNOWN + 1, 4))
+    table[list(NAMES)] = to_rgba_array([COLORS[engine] for engine in NAMES.values()])
+    table[UNKNOWN] = to_rgba_array(COLORS["resident"], 0.25)
+    with axes(data.iterations, "partition") as (figure, ax):
+        pixels = (table[chosen.codes] * 255).astype(np.uint8)
+        ax.imshow(
+            pixels, aspect="auto", interpolation="none", origin="upper",
+            extent=(0.5, chosen.step * chosen.codes.shape[1] + 0.5, chosen.row_step * chosen.codes.shape[0], 0),
+        )  # fmt: skip
+        ax.set_xlim(0.5, data.iterations + 0.5)
+        ax.set_ylim(chosen.partitions, 0)
+        ax.grid(False)
+        return inline(figure, name, "which engine brought which partition in which iteration")
+
+
+def plain(name: str) -> str:
+    """zero_copy as people write it."""
+    return name.replace("_", "-")

@@ -1,0 +1,148 @@
+"""A run, or several of the same job, as one HTML page: no script, nothing loaded from elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+import isthmus
+from isthmus.errors import OptionError, StoreError
+from isthmus.memory import format_size
+from isthmus.report import panels
+from isthmus.report.series import series
+from isthmus.runtime.compare import hits, mix
+from isthmus.runtime.result import shown
+from isthmus.runtime.trace import Trace
+
+TEMPLATE = Path(__file__).with_name("page.html")
+
+
+class Run(Protocol):
+    """What a page is made from; a Result is one."""
+
+    trace: Trace
+
+    def summary(self) -> dict[str, Any]: ...
+
+
+def check(path: str | Path) -> Path:
+    """Raise now what `write` would raise after a long run: a name or a folder that will not do, a package that is missing."""
+    path = Path(path)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise OptionError(f"{path}: expected a name that ends in .html")
+    if not path.absolute().parent.is_dir():
+        raise OptionError(f"{path.parent}: no such folder")
+    missing = [name for name in ("matplotlib", "jinja2") if find_spec(name) is None]
+    if missing:
+        raise OptionError(f"a report needs {' and '.join(missing)}: pip install isthmus[report]")
+    return path
+
+
+def write(path: str | Path, runs: Mapping[str, Run], failed: Mapping[str, str] | None = None) -> None:
+    """Write the page of runs by recipe, whole or not at all. `failed` says of other recipes why they have none."""
+    path = check(path)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    text = render(runs, failed or {})
+    try:
+        fresh.write_text(text, encoding="utf-8")
+        fresh.replace(path)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot write the report: {error.strerror or error}") from error
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def render(runs: Mapping[str, Run], failed: Mapping[str, str]) -> str:
+    """The page as text. Every string from outside is escaped by the template."""
+    from jinja2 import Environment, StrictUndefined
+
+    clean = {recipe: as_text(run.summary()) for recipe, run in runs.items()}
+    several = len(runs) > 1 or bool(failed)
+    first = next(iter(clean.values()))
+    name = Path(first["graph"]["path"]).name if first["graph"]["path"] else "a graph in memory"
+    lines = {recipe: (series(run.trace), clean[recipe]) for recipe, run in runs.items()}
+    template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return template.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+        version=isthmus.__version__, size=format_size, mix=mix, hits=hits,
+        first=first, name=name, several=several, failed=as_text(dict(failed)),
+        runs=[section(recipe, run.trace, clean[recipe], several) for recipe, run in runs.items()],
+        rows=rows_of(clean), together=panels.together(lines) if several else [],
+    )  # fmt: skip
+
+
+def section(recipe: str, trace: Trace, summary: dict[str, Any], several: bool) -> dict[str, Any]:
+    """All that the page says of one run."""
+    return {
+        "summary": summary,
+        "recipe": recipe,
+        "cards": cards(summary),
+        "figures": panels.figures(recipe, trace, several),
+        "memory": memory(summary["memory"]),
+        "notes": panels.missing(trace, several) + summary.get("notes", []),
+        "result": [(name.replace("_", " "), shown(value)) for name, value in summary["result"].items()],
+        "iterations": [] if several else panels.table(trace),
+        "leaves": leaves(summary),
+    }
+
+
+def cards(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """The figures that matter most: name, value, what it means."""
+    seconds, transfer, memory = summary["seconds"], summary["transfer"], summary["memory"]
+    near = f"of a budget of {format_size(memory['budget'])}"
+    return [
+        ("time", f"{seconds['total']:.3f} s", f"{seconds['wait']:.3f} s waiting for the link, {seconds['kernel']:.3f} s in edge loops"),
+        ("iterations", f"{summary['iterations']:,}", f"{summary['graph']['vertices']:,} vertices, {summary['graph']['edges']:,} edges"),
+        ("moved", format_size(transfer["bytes"]), f"in {transfer['requests']:,} requests"),
+        ("moved ÷ edges", f"{transfer['ratio']:.2f}", f"of {format_size(summary['graph']['edge_bytes'])} of edges"),
+        ("near memory", format_size(memory["near_peak"]), near),
+    ]
+
+
+def memory(facts: dict[str, Any]) -> list[tuple[str, int, float]]:
+    """What the budget was spent on: purpose, bytes, percent."""
+    budget = facts["budget"]
+    split = {name: size for name, size in facts["split"].items() if name != "budget" and type(size) is int}
+    if not facts["split"].get("resident"):
+        split = {"staging buffers" if name == "edges" else name: size for name, size in split.items()}
+    split["rest"] = max(0, budget - sum(split.values()))
+    return [(name, size, 100 * size / budget if budget else 0.0) for name, size in split.items()]
+
+
+def rows_of(summaries: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """A comparison as a table; `best` marks the least of every column, `bar` is the share of the longest time."""
+    columns = {
+        "seconds": [s["seconds"]["total"] for s in summaries.values()],
+        "moved": [s["transfer"]["bytes"] for s in summaries.values()],
+        "requests": [s["transfer"]["requests"] for s in summaries.values()],
+        "iterations": [s["iterations"] for s in summaries.values()],
+    }
+    least = {name: min(values) for name, values in columns.items()}
+    longest = max(columns["seconds"])
+    return [
+        {
+            "recipe": recipe, "summary": summary, "bar": 100 * columns["seconds"][at] / longest if longest else 0.0,
+            "best": {name: values[at] == least[name] for name, values in columns.items()},
+        }
+        for at, (recipe, summary) in enumerate(summaries.items())
+    ]  # fmt: skip
+
+
+def leaves(value: Any, name: str = "") -> list[tuple[str, str]]:
+    """Every figure of a summary, with its path: ("seconds.total", "1.25")."""
+    if isinstance(value, dict):
+        return [leaf for key, inner in value.items() for leaf in leaves(inner, f"{name}.{key}" if name else str(key))]
+    if isinstance(value, list):
+        return [leaf for at, inner in enumerate(value) for leaf in leaves(inner, f"{name}.{at}")]
+    return [(name, str(value))]
+
+
+def as_text(value: Any) -> Any:
+    """Strings that UTF-8 can hold, however deep."""
+    if isinstance(value, dict):
+        return {as_text(key): as_text(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [as_text(inner) for inner in value]
+    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value

@@ -1,0 +1,126 @@
+"""Which figures a page has, and in which words it says why one is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from isthmus.report import draw
+from isthmus.report.series import UNKNOWN, Series, choice_map, series
+from isthmus.runtime.trace import Trace
+
+Panel = dict[str, Any]  # title, text, svg, legend
+
+
+def panel(title: str, text: str, svg: str, legend: dict[str, str]) -> Panel:
+    from markupsafe import Markup
+
+    return {"title": title, "text": text, "svg": Markup(svg), "legend": [(draw.plain(name), color) for name, color in legend.items()]}
+
+
+def figures(name: str, trace: Trace, several: bool) -> list[Panel]:
+    """The figures of one run; beside others, only those that cannot be drawn together."""
+    data = series(trace)
+    if not data.iterations:
+        return []
+    found = [*choices(name, trace, data), *cache(name, data)]
+    return found if several else [*found, *progress(name, data), *transfer(name, data)]
+
+
+def choices(name: str, trace: Trace, data: Series) -> list[Panel]:
+    """Which engine brought what."""
+    if not data.partitions:
+        return []
+    shares = data.shares()
+    colors = {engine: draw.COLORS[engine] for engine in shares}
+    found = [panel(
+        "Execution path", f"Share of the moved partitions by engine.{binned(data)}",
+        draw.stacked(f"{name}-path", "partitions", data, shares, draw.COLORS, "%"), colors,
+    )]  # fmt: skip
+    chosen = choice_map(trace, data.step)
+    if chosen is not None:
+        rows = "" if chosen.row_step == 1 else f" A row is {chosen.row_step} partitions, in the colour of the commonest engine."
+        lost = " Pale: not recorded." if (chosen.codes == UNKNOWN).any() else ""
+        text = f"Which engine brought each of {chosen.partitions:,} partitions; blank: not moved.{lost}{rows}"
+        found.append(panel("Partitions", text, draw.partition_map(f"{name}-map", data, chosen), colors))
+    return found
+
+
+def cache(name: str, data: Series) -> list[Panel]:
+    if not data.hit_edges.any():
+        return []
+    text = f"Share of the active edges that were near already.{binned(data)}"
+    return [panel("Cache hits", text, draw.hit_rate(f"{name}-hits", data), {})]
+
+
+def progress(name: str, data: Series) -> list[Panel]:
+    """What there was to do, and how long it took."""
+    times = {what: values for what, values in data.seconds.items() if values.any()}
+    return [
+        panel(
+            "Active", f"Vertices that had something to say, and their edges.{binned(data)}", draw.active(f"{name}-active", data),
+            draw.ACTIVE,
+        ),
+        panel(
+            "Time", f"Seconds in each iteration.{binned(data)}", draw.stacked(f"{name}-time", "time", data, times, draw.SECONDS, "s"),
+            {what: draw.SECONDS[what] for what in times},
+        ),
+    ]  # fmt: skip
+
+
+def transfer(name: str, data: Series) -> list[Panel]:
+    """What moved over the link."""
+    if not data.moved.any():
+        return []
+    moved = {engine: values for engine, values in data.bytes.items() if values.any()}
+    return [
+        panel(
+            "Transfer", f"Bytes moved in each iteration, by engine.{binned(data)}",
+            draw.stacked(f"{name}-bytes", "bytes", data, moved, draw.COLORS, "B"), {engine: draw.COLORS[engine] for engine in moved},
+        ),
+        panel("Transfer so far", "Bytes moved since the start.", draw.growing(f"{name}-sum", "bytes", {name: (data, data.moved)}, "B"), {}),
+    ]  # fmt: skip
+
+
+def together(runs: dict[str, tuple[Series, dict[str, Any]]]) -> list[Panel]:
+    """Figures with one line for each run."""
+    going = {policy: (data, summary) for policy, (data, summary) in runs.items() if data.iterations}
+    if not going:
+        return []
+    ratio = {policy: (data, data.moved / max(1, summary["graph"]["edge_bytes"])) for policy, (data, summary) in going.items()}
+    spent = {policy: (data, sum(data.seconds.values()) * data.sizes) for policy, (data, _) in going.items()}
+    return [
+        panel(
+            "Transfer so far", "Bytes moved since the start ÷ bytes of all edges.",
+            draw.growing("all-moved", "moved ÷ edges", ratio, ""), {},
+        ),
+        panel("Time so far", "Seconds since the first iteration.", draw.growing("all-time", "time", spent, "s"), {}),
+    ]  # fmt: skip
+
+
+def missing(trace: Trace, several: bool) -> list[str]:
+    """Why a reader looks in vain for some of the figures."""
+    data = series(trace)
+    if not data.iterations:
+        return ["No iteration was needed."]
+    if not data.moved.any():
+        return ["All edges were in near memory: nothing moved over the link, and there was nothing to choose."]
+    return [] if data.hit_edges.any() or several else ["No active edge was found in a cache."]
+
+
+def binned(data: Series) -> str:
+    return "" if data.step == 1 else f" Columns are means of {data.step:,} iterations."
+
+
+def table(trace: Trace) -> list[dict[str, Any]]:
+    """The figures as numbers, bin by bin."""
+    data = series(trace)
+    ends = data.sizes.cumsum()
+    return [
+        {
+            "first": int(ends[k] - data.sizes[k] + 1), "last": int(ends[k]),
+            "vertices": round(float(data.active_vertices[k])), "edges": round(float(data.active_edges[k])),
+            "seconds": float(sum(values[k] for values in data.seconds.values())) * int(data.sizes[k]),
+            "bytes": int(data.moved[k]), "requests": int(data.requested[k]), "hits": 100 * float(data.hit_rate[k]),
+        }
+        for k in range(data.sizes.size)
+    ]  # fmt: skip

@@ -1,0 +1,115 @@
+"""A trace as columns to draw: at most BINS bins of equally many iterations, so that thousands stay readable and small."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from isthmus.policies.policy import NAMES, NOTHING
+from isthmus.runtime.trace import Iteration, Trace
+
+Array = np.ndarray[Any, Any]
+BINS = 120
+ROWS = 96  # of the map of partitions
+CODES = max(NAMES) + 1
+UNKNOWN = CODES
+
+
+@dataclass
+class Series:
+    """Columns by bin. A bin's figures are means per iteration, except `moved` and `requested`, which are sums."""
+
+    iterations: int
+    step: int  # iterations in a bin; the last may have fewer
+    sizes: Array
+    active_vertices: Array
+    active_edges: Array
+    hit_edges: Array
+    seconds: dict[str, Array]
+    bytes: dict[str, Array]  # by engine
+    partitions: dict[str, Array]  # by engine
+    moved: Array
+    requested: Array
+
+    @property
+    def bounds(self) -> Array:
+        """Where bins begin and end; iteration 1 lies between 0.5 and 1.5."""
+        return np.concatenate([[0], np.cumsum(self.sizes)]) + 0.5
+
+    @property
+    def hit_rate(self) -> Array:
+        """Shares of active edges that a cache held."""
+        return np.divide(self.hit_edges, self.active_edges, out=np.zeros(self.sizes.size), where=self.active_edges > 0)
+
+    def shares(self) -> dict[str, Array]:
+        """Of the partitions that were brought near, the share of each engine."""
+        total = sum(self.partitions.values(), np.zeros(self.sizes.size))
+        return {name: np.divide(count, total, out=np.zeros(total.size), where=total > 0) for name, count in self.partitions.items()}
+
+
+def series(trace: Trace) -> Series:
+    """Bin a trace."""
+    count = len(trace)
+    step = max(1, -(-count // BINS))
+    starts = np.arange(0, count, step)
+    sizes = np.diff(np.append(starts, count))
+
+    def sums(values: list[Any]) -> Array:
+        return np.add.reduceat(np.array(values, np.float64), starts) if count else np.zeros(0)
+
+    def means(values: list[Any]) -> Array:
+        return sums(values) / sizes
+
+    each: list[Iteration] = trace.iterations
+    engines = [name for name in NAMES.values() if any(name in i.engines for i in each)]
+    brought = [name for name in NAMES.values() if any(i.partitions.get(name) for i in each)]
+    named = {
+        "waiting for the link": [i.wait for i in each],
+        "edge loops": [i.kernel for i in each],
+        "deciding": [i.decide for i in each],
+        "the rest": [max(0.0, i.overhead - i.decide) for i in each],
+    }
+    return Series(
+        count, step, sizes,
+        means([i.active_vertices for i in each]), means([i.active_edges for i in each]), means([i.hit_edges for i in each]),
+        {name: means(values) for name, values in named.items()},
+        {name: means([i.engines[name]["bytes"] if name in i.engines else 0 for i in each]) for name in engines},
+        {name: means([i.partitions.get(name, 0) for i in each]) for name in brought},
+        sums([i.bytes for i in each]), sums([i.requests for i in each]),
+    )  # fmt: skip
+
+
+@dataclass
+class Map:
+    """Which engine brought which partition when: codes by row and bin, the commonest of those that did.
+
+    UNKNOWN where partitions moved and the trace holds no choices.
+    """
+
+    codes: Array
+    partitions: int
+    row_step: int  # partitions in a row
+    step: int  # iterations in a bin
+
+
+def choice_map(trace: Trace, step: int) -> Map | None:
+    """The map of a trace in bins of `step` iterations, or of more where choices were thinned; None without any choice."""
+    choices = {at: i.choices for at, i in enumerate(trace.iterations) if i.choices is not None and i.choices.size}
+    if not choices:
+        return None
+    step = max(step, int(np.diff(list(choices)).min()) if len(choices) > 1 else 1)
+    partitions = max(chosen.size for chosen in choices.values())
+    row_step = max(1, -(-partitions // ROWS))
+    rows, columns = -(-partitions // row_step), -(-len(trace) // step)
+    counts = np.zeros((columns, rows, CODES), np.int64)
+    for at, chosen in choices.items():
+        cells = np.arange(chosen.size) // row_step * CODES + chosen
+        counts[at // step] += np.bincount(cells, minlength=rows * CODES).reshape(rows, CODES)
+    counts[:, :, NOTHING] = 0
+    codes = counts.argmax(2)  # NOTHING, which is 0, where all are
+    known = {at // step for at in choices}
+    moving = {at // step for at, i in enumerate(trace.iterations) if i.partitions}
+    codes[list(moving - known)] = UNKNOWN
+    return Map(codes.T, partitions, row_step, step)

@@ -1,0 +1,101 @@
+"""Colours that everyone can tell apart, on light ground and on dark; figures that follow the page's theme."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+
+from isthmus.policies.policy import NAMES
+from isthmus.report import draw
+from isthmus.report.page import TEMPLATE
+from isthmus.report.series import series
+from isthmus.report.svg import FAINT, GRID, INK, inline, own_ids
+from isthmus.runtime.trace import Iteration, Trace
+
+# Severe protanopia and deuteranopia, in linear RGB (Machado, Oliveira and Fernandes 2009).
+SIGHT = {
+    "all cones": np.eye(3),
+    "no long cones": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
+    "no middle cones": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]),
+}
+TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+
+
+def linear(color):
+    """Linear RGB of '#rrggbb'."""
+    parts = np.array([int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)])
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(one, two):
+    """As WCAG defines it."""
+    a, b = sorted((linear(c) @ [0.2126, 0.7152, 0.0722] for c in (one, two)), reverse=True)
+    return (a + 0.05) / (b + 0.05)
+
+
+def lab(rgb):
+    xyz = TO_XYZ @ np.clip(rgb, 0, 1) / [0.9505, 1.0, 1.089]
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+def variables():
+    """The style sheet's colours: of the light theme, then of the dark one."""
+    themes = re.findall(r":root \{([^}]*)\}", TEMPLATE.read_text())
+    return [dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", theme)) for theme in themes]
+
+
+def test_every_engine_has_a_colour():
+    assert set(NAMES.values()) == set(draw.COLORS)
+
+
+@pytest.mark.parametrize("colors", [draw.COLORS, draw.SECONDS, draw.ACTIVE], ids=["engines", "seconds", "active"])
+def test_colours_stand_out_from_both_grounds(colors):
+    assert len(variables()) == 2
+    for theme in variables():
+        for color in colors.values():
+            assert contrast(color, theme["panel"]) >= 3
+
+
+def test_text_is_legible_in_both_themes():
+    for theme in variables():
+        for text in ("ink", "faint", "best"):
+            assert contrast(theme[text], theme["panel"]) >= 4.5
+            assert contrast(theme[text], theme["ground"]) >= 4.5
+
+
+@pytest.mark.parametrize("sight", list(SIGHT))
+@pytest.mark.parametrize("colors", [draw.COLORS, draw.SECONDS, draw.ACTIVE], ids=["engines", "seconds", "active"])
+def test_colours_differ_for_every_eye(colors, sight):
+    seen = {name: lab(SIGHT[sight] @ linear(color)) for name, color in colors.items()}
+    for one, two in itertools.combinations(seen, 2):
+        assert np.linalg.norm(seen[one] - seen[two]) > 20, f"{one} and {two}"
+
+
+def test_recipes_have_lines_of_their_own():
+    assert len(set(draw.LINES.values())) == len(draw.LINES)
+    assert draw.OTHER not in draw.LINES.values()
+
+
+def test_figures_use_the_colours_of_the_page_and_have_their_own_ids():
+    trace = Trace([Iteration(k, k + 1, 2 * k + 2) for k in range(30)])
+    one, two = (draw.active(name, series(trace)) for name in ("one", "two"))
+    for color in (INK, FAINT, GRID):
+        assert color not in one
+    assert "var(--faint)" in one
+    ids = [set(re.findall(r'\bid="([^"]+)"', svg)) for svg in (one, two)]
+    assert ids[0]
+    assert not ids[0] & ids[1]
+    for svg, known in zip((one, two), ids, strict=True):
+        assert set(re.findall(r"url\(#([^)]+)\)", svg)) | set(re.findall(r'href="#([^"]+)"', svg)) <= known
+    assert one.replace("one-", "two-") == two, "drawing twice gives the same figure"
+
+
+def test_labels_are_escaped():
+    from matplotlib.figure import Figure
+
+    assert 'aria-label="&lt;a&gt; &quot;b&quot;"' in inline(Figure(), "x", '<a> "b"')
+    assert own_ids('<a id="p"/><b id="q"/><use xlink:href="#p"/>', "x") == '<a id="x-p"/><b/><use href="#x-p"/>'
