@@ -89,6 +89,16 @@ def test_a_run_without_use_for_it_does_not_measure(turns, file, graph):
     assert not file.exists()
 
 
+def test_only_a_run_from_disk_measures(turns, graph):
+    said = []
+    near = ist.bfs(graph, 0, say=said.append)
+    assert near.summary()["policy"] == "resident"
+    assert turns == []
+    ist.bfs(graph, 0, memory="10%", policy="filter", say=said.append)
+    assert turns == [(graph.store, 3)]
+    assert "measuring the disk, once; isthmus calibrate does it again" in said
+
+
 def test_a_store_that_is_gone_from_its_folder(turns, graph, tmp_path):
     with ist.generate("path", tmp_path / "g.isthmus", vertices=9) as gone:
         gone.path.rename(tmp_path / "h.isthmus")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,18 @@ def refuse_direct(monkeypatch: pytest.MonkeyPatch) -> None:
         return plain(path, flags, *more, **named)
 
     monkeypatch.setattr(os, "open", refusing)
+
+
+def test_as_many_in_flight_as_the_profile_says(graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    depths: list[int] = []
+    plain = ssd.Ring
+    monkeypatch.setattr(ssd, "Ring", lambda depth: depths.append(depth) or plain(depth))
+    SsdLink(graph.store, SECTIONS, replace(GUESS, depth=8)).close()
+    assert set(depths) == {8}
+    monkeypatch.setattr(ssd, "Ring", no_ring)
+    link = SsdLink(graph.store, SECTIONS, replace(GUESS, depth=8))
+    link.close()
+    assert link.notes == ["no asynchronous I/O (no such call): 8 threads read instead"]
 
 
 def test_long_extents_are_read_in_pieces(graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
