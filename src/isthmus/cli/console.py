@@ -128,6 +128,11 @@ class Watch:
         if self._status is not None:
             self._status.stop()
 
+    def begin(self, name: str) -> None:
+        """Another run starts."""
+        signals.check()
+        self._name, self._edges, self._bytes, self._start = name, 0, 0, time.perf_counter()
+
     def seen(self, iteration: Any) -> None:
         """Show an iteration that has just ended."""
         signals.check()

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import isthmus
-from isthmus.cli import calibrate, demo, generate, graphs, run, signals
+from isthmus.cli import calibrate, compare, demo, generate, graphs, run, signals
 from isthmus.errors import IsthmusError
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -22,6 +22,7 @@ app = typer.Typer(
 generate.register(app)
 graphs.register(app)
 run.register(app)
+compare.register(app)
 calibrate.register(app)
 demo.register(app)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ Budget = Annotated[
 PolicyOption = Annotated[str, typer.Option(help="How edges are brought near: auto, filter (whole partitions) or emogi (single blocks).")]
 DeviceOption = Annotated[str, typer.Option(help="auto or cpu.")]
 OutputOption = Annotated[Path | None, typer.Option("-o", "--output", help="Write the result: NAME.parquet, .csv or .npy.")]
+ReportOption = Annotated[Path | None, typer.Option(help="Write a page about the run: NAME.html.")]
 VerifyOption = Annotated[bool, typer.Option("--verify", help="Compare every block that is read with its checksum.")]
 SharesOption = Annotated[list[str] | None, typer.Option(metavar="VERTEX=SHARE", help="May be given several times.")]
 NUMBERS = {"personalization": "SHARE", "dangling": "SHARE", "fixed": "VOLTS", "currents": "AMPERES"}  # options of VERTEX=NUMBER
@@ -28,7 +30,7 @@ NUMBERS = {"personalization": "SHARE", "dangling": "SHARE", "fixed": "VOLTS", "c
 def shared(
     store: StorePath,
     memory: Budget = None, policy: PolicyOption = "auto", device: DeviceOption = "auto", threads: Threads = None,
-    verify: VerifyOption = False, output: OutputOption = None, json: Json = False,
+    verify: VerifyOption = False, output: OutputOption = None, report: ReportOption = None, json: Json = False,
 ) -> None:  # fmt: skip
     """The options of every algorithm, as a signature."""
 
@@ -169,47 +171,66 @@ def parse_numbers(texts: list[str] | None, graph: Any, what: str) -> dict[Any, f
     return numbers
 
 
+def parsed(answer: Answer, graph: Any) -> Answer:
+    """Options as an algorithm takes them: words that name vertices become vertex ids."""
+    found = dict(answer)
+    if "source" in answer:
+        found["source"] = graph.ids.parse(answer["source"])
+    if "sources" in answer:
+        found["sources"] = [graph.ids.parse(source) for source in answer["sources"]]
+    for option, what in NUMBERS.items():
+        if option in answer:
+            found[option] = parse_numbers(answer[option], graph, what)
+    return found
+
+
 def act(
     name: str, answer: Answer, store: Path, memory: str | None, policy: str, device: str, threads: int | None,
-    verify: bool, output: Path | None, json: bool,
+    verify: bool, output: Path | None, report: Path | None, json: bool,
 ) -> None:  # fmt: skip
     import isthmus
     from isthmus.cli.console import Watch, facts, show_json, warn
     from isthmus.errors import OptionError
     from isthmus.graph.graph import open_graph
+
     if output is not None and output.suffix.lower() not in (".parquet", ".csv", ".npy"):
         raise OptionError(f"{output}: expected a name that ends in .parquet, .csv or .npy")
     if output is not None and not output.absolute().parent.is_dir():
         raise OptionError(f"{output.parent}: no such folder")
+    if report is not None:
+        from isthmus.report import page
+
+        page.check(report)
     graph = open_graph(store)
-    if "source" in answer:
-        answer["source"] = graph.ids.parse(answer["source"])
-    if "sources" in answer:
-        answer["sources"] = [graph.ids.parse(source) for source in answer["sources"]]
-    for option, what in NUMBERS.items():
-        if option in answer:
-            answer[option] = parse_numbers(answer[option], graph, what)
     with Watch(name) as watch:
         result = getattr(isthmus, name)(
-            graph, **answer, memory=memory, policy=policy, device=device, threads=threads, verify=verify,
+            graph, **parsed(answer, graph), memory=memory, policy=policy, device=device, threads=threads, verify=verify,
             watch=watch.seen, say=watch.say,
         )  # fmt: skip
     if output is not None:
         result.save(output)
+    if report is not None:
+        result.report(report)
     if json:
         show_json(result.summary())
         return
     summary = result.summary()
-    facts(f"{summary['algorithm']} on {store}, {summary['policy']}", result.describe() + ([("written", str(output))] if output else []))
+    written = [("written", str(path)) for path in (output, report) if path is not None]
+    facts(f"{summary['algorithm']} on {store}, {summary['policy']}", result.describe() + written)
     for note in result.trace.notes:
         warn(note)
 
 
-def register(app: typer.Typer) -> None:
-    group = typer.Typer(no_args_is_help=True, help="Run an algorithm on a store.")
+def add_algorithms(group: typer.Typer, shared: Callable[..., None], act: Callable[..., None]) -> None:
+    """A command for every algorithm, with its own options and those that the group shares."""
     more = (widest_path, katz, php, multi_source_bfs, label_propagation, core_number, strongly_connected_components,
             minimum_spanning_forest, triangle_count, local_clustering_coefficient, circuit)  # fmt: skip
     for algorithm in (bfs, sssp, weakly_connected_components, pagerank, *more):
         group.command(algorithm.__name__)(compose(algorithm, shared, act))
     group.command("wcc", hidden=True)(compose(weakly_connected_components, shared, act))
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(no_args_is_help=True, help="Run an algorithm on a store.")
+    add_algorithms(group, shared, act)
     app.add_typer(group, name="run")

@@ -1,0 +1,89 @@
+"""`isthmus compare ALGORITHM STORE`: the same job by several recipes, side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from isthmus.cli.options import RUNNING, Json, StorePath, Threads
+from isthmus.cli.run import Answer, Budget, DeviceOption, VerifyOption, add_algorithms, parsed
+
+PoliciesOption = Annotated[str | None, typer.Option(metavar="NAME,NAME...", help="Recipes to compare. Default: all of them.")]
+RoundsOption = Annotated[int, typer.Option(min=1, help="How often each recipe runs; the median counts.")]
+ReportOption = Annotated[Path | None, typer.Option(help="Write a page about the runs: NAME.html.", rich_help_panel=RUNNING)]
+
+
+def shared(
+    store: StorePath,
+    memory: Budget = None, policies: PoliciesOption = None, device: DeviceOption = "auto", rounds: RoundsOption = 3,
+    threads: Threads = None, verify: VerifyOption = False, report: ReportOption = None, json: Json = False,
+) -> None:  # fmt: skip
+    """The options of every comparison, as a signature."""
+
+
+def act(
+    name: str, answer: Answer, store: Path, memory: str | None, policies: str | None, device: str, rounds: int, threads: int | None,
+    verify: bool, report: Path | None, json: bool,
+) -> None:  # fmt: skip
+    import isthmus
+    from isthmus.cli.console import Watch, fail, say, show_json, warn
+    from isthmus.graph.graph import open_graph
+    from isthmus.runtime.compare import compare
+
+    if report is not None:
+        from isthmus.report import page
+
+        page.check(report)
+    graph = open_graph(store)
+    chosen = None if policies is None else [policy.strip() for policy in policies.split(",")]
+    with Watch(name) as watch:
+        found = compare(
+            getattr(isthmus, name), graph, **parsed(answer, graph), policies=chosen, rounds=rounds, memory=memory, device=device,
+            threads=threads, verify=verify, watch=watch.seen, say=watch.say,
+            begin=lambda recipe, number: watch.begin(f"{name} by {recipe}, {f'round {number} of {rounds}' if number else 'warming up'}"),
+        )  # fmt: skip
+    if report is not None:
+        found.report(report)
+    summary = found.summary()
+    if json:
+        show_json(summary)
+    else:
+        say(f"{name} on {store}, {found.runs[found.fastest].summary()['device']}", "bold")
+        show(summary)
+        say(f"Answers agree. Fastest: {found.fastest}.", "bold green")
+        if report is not None:
+            say(f"written  {report}")
+    for note in dict.fromkeys(note for run in summary["runs"] for note in run["notes"]):
+        warn(note)
+    if all(run["policy"] == "resident" for run in summary["runs"]):
+        warn("all edges fit in near memory, so that recipes had nothing to do; give a smaller --memory")
+    for recipe, error in found.errors.items():
+        fail(f"{recipe}: {error}")
+    if found.errors:
+        raise typer.Exit(next(iter(found.errors.values())).exit_code)
+
+
+def show(summary: dict[str, Any]) -> None:
+    """One row for each recipe; the fastest in green."""
+    from rich.table import Table
+
+    from isthmus.cli.console import out, people
+    from isthmus.runtime.compare import hits, mix
+
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="cyan")
+    for title in ("recipe", "seconds", "x edges", "requests", "iterations", "hits", "engines by bytes"):
+        table.add_column(title, justify="left" if title in ("recipe", "engines by bytes") else "right", no_wrap=title != "engines by bytes")
+    for run in summary["runs"]:
+        table.add_row(
+            run["recipe"], f"{run['seconds']['total']:.3f}", f"{run['transfer']['ratio']:.2f}", people(run["transfer"]["requests"]),
+            f"{run['iterations']:,}", hits(run), mix(run), style="green" if run["recipe"] == summary["fastest"] else "",
+        )  # fmt: skip
+    out.print(table)
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(no_args_is_help=True, help="Run an algorithm by several recipes and compare them.")
+    add_algorithms(group, shared, act)
+    app.add_typer(group, name="compare")
