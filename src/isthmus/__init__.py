@@ -33,6 +33,7 @@ _WHERE = {
     "minimum_spanning_forest": ("isthmus.runtime.more_algorithms", "minimum_spanning_forest"),
     "strongly_connected_components": ("isthmus.runtime.more_algorithms", "strongly_connected_components"),
     "circuit": ("isthmus.runtime.simulations", "circuit"),
+    "compare": ("isthmus.runtime.compare", "compare"),
     "monotone": ("isthmus.programs.program", "monotone"),
     "accumulative": ("isthmus.programs.program", "accumulative"),
     "Program": ("isthmus.programs.program", "Program"),
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from isthmus.link.calibrate import calibrate
     from isthmus.programs.program import Program, accumulative, monotone
     from isthmus.runtime.algorithms import bfs, pagerank, run, sssp, weakly_connected_components
+    from isthmus.runtime.compare import compare
     from isthmus.runtime.more_algorithms import (
         core_number,
         katz,
