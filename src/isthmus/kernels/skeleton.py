@@ -11,7 +11,7 @@ because a list of targets and its weights are two arrays.
 
 A program that pulls has instead `nothing(params)`, a total to start with, `sent(total, u, w, state, params)`, the total
 with an in-edge u -> v added, and `received(v, total, state, params)`: no atomics per edge, for programs whose vertices
-are all active. A total may be an array, with a sum for each of many sources.
+are all active. A total may be a tuple, with a sum for each of many sources, which then stay in registers.
 
 A program that can also seek has `found(u, v, state, params)`: an active vertex u looks through its neighbours v,
 becomes active in the next iteration at the first for which that is true, and looks no further.
@@ -31,6 +31,8 @@ from typing import Any
 import llvmlite
 import numba
 import numpy as np
+
+from isthmus.kernels.settle import SETTLE
 
 TEMPORARY: list[tempfile.TemporaryDirectory[str]] = []
 HEAD = '''"""Written by Isthmus for the program {name}. Safe to delete."""
@@ -173,7 +175,7 @@ def seek_range(first, last, begin, end, base, weight_base, active, everyone, off
 
 
 def loops(weighted: bool, pull: bool, touched: int) -> str:
-    return (PULL if pull else LOOPS).format(
+    return (PULL if pull else LOOPS + SETTLE).format(
         touched=touched,
         first_weight_of_row="weight_at = weight_begins[row] + skip" if weighted else "",
         weight="weights[weight_at + j]" if weighted else "1",

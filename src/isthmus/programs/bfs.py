@@ -87,6 +87,9 @@ class BFS(Monotone):
         elif self._unreached is not None:
             self._unreached[frontier.rows(0, facts.vertices)] = 0
 
+    def unordered(self, state: State) -> None:
+        self._left = INT_MAX  # seeking needs levels
+
     def _mark_unreached(self, distances: Array, frontier: Any, facts: Facts) -> int:
         """Mark those who are not reached yet and have edges; a whole pass over distances the first time only."""
         left, marks, n = self._unreached, frontier.marks, facts.vertices

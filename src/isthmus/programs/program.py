@@ -85,6 +85,7 @@ class Program(ABC):
     touched: int = 0  # which state array an edge reads or writes at its head: prefetched
     state_bytes: int = 8  # near memory per vertex
     solve_bytes: int = 0  # more of it, when `solve` does the work
+    settles: int = 0  # any order will do, also without `before` and `after`; 1: smaller values are more urgent, -1: larger ones
 
     def seeks(self, state: State) -> bool:
         """Whether the next iteration runs the loops that seek; see kernels.skeleton."""
@@ -110,6 +111,9 @@ class Program(ABC):
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         """Called when an iteration's edges are done; False stops the run."""
         return True
+
+    def unordered(self, state: State) -> None:  # noqa: B027
+        """Called when values were worked out of order: iterations are no levels any more."""
 
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         """Work the answer out by a kernel of the program's own when all edges are near; False: use the loop."""
@@ -149,6 +153,7 @@ class Monotone(Program):
             raise rule(message, f"sides: expected ('out',), ('in',) or both, got {sides!r}")
         self.name, self.message, self.initial, self.combine = message.name, message, initial, combine
         self.start_value, self.column, self.sides = start, column, sides
+        self.settles = 1 if combine == "min" else -1
         self.state_bytes = 8 + vertex_bytes(message)
         self.values_given = dict(message.defaults)
         self.sources: list[Any] = []

@@ -31,11 +31,12 @@ class Near:
     frontier: int
     edges: int  # staging buffers, or all edges when resident
     resident: bool
+    cache: int  # for edges that stay near
     notes: list[str] = field(default_factory=list)
 
     @property
     def peak(self) -> int:
-        return self.state + self.offsets + self.frontier + self.edges
+        return self.state + self.offsets + self.frontier + self.edges + self.cache
 
     def as_dict(self) -> dict[str, object]:
         split = asdict(self)
@@ -43,8 +44,8 @@ class Near:
         return split
 
 
-def plan(graph: Graph, program: Program, memory: str | int | None, threads: int, policy: str) -> Near:
-    """Split a budget for `program` on `graph`, or raise BudgetError."""
+def plan(graph: Graph, program: Program, memory: str | int | None, threads: int, policy: str, keeps: bool = False) -> Near:
+    """Split a budget for `program` on `graph`, or raise BudgetError. `keeps`: what is left keeps edges near."""
     n, sides = graph.vertices, len(program.sides)
     entry = graph.target_bytes + (graph.weight_bytes if program.reads_weights() else 0)
     edge_bytes = graph.arcs * entry * sides
@@ -72,7 +73,8 @@ def plan(graph: Graph, program: Program, memory: str | int | None, threads: int,
     if resident:
         state += n * program.solve_bytes
     edges = edge_bytes if resident else min(room, most_staging(edge_bytes))
-    return Near(budget, state, offsets, frontier, edges, resident, notes)
+    cache = min(room - edges, edge_bytes) if keeps and not resident else 0
+    return Near(budget, state, offsets, frontier, edges, resident, cache, notes)
 
 
 def parse_share(text: str) -> float:

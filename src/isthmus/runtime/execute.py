@@ -66,7 +66,7 @@ def execute(
         team = Team(threads)
         stack.callback(team.close)
         check_sides(program, graph)
-        near = plan(graph, program, memory, team.size, policy)
+        near = plan(graph, program, memory, team.size, policy, chosen.keeps)
         if graph.path is None and not near.resident and far == "auto":
             if memory is not None and policy == "auto":
                 raise BudgetError(f"{graph} is in memory already and does not fit the budget; ingest it into a store, or raise --memory")
@@ -85,7 +85,7 @@ def execute(
         state = program.begin(facts)
         frontier.start(state.start)
         loading = time.perf_counter()
-        engines, buffers = make_engines(near, sides, link, graph)
+        engines, buffers, memory_for_edges = make_engines(near, sides, link, graph)
         ready = time.perf_counter()
         trace.notes += link.notes
         if not (near.resident and solved(program, state, facts, sides[0], engines["resident"], trace, watch)):
@@ -95,7 +95,7 @@ def execute(
             stack.callback(pipeline.close)
             room = min((buffer.bytes.size for buffer in buffers), default=0)
             worker = Worker(module, state, team)
-            parts = Parts(sides, link, engines, NoCache(), chosen, Plain(), pipeline, worker, team, room)
+            parts = Parts(sides, link, engines, NoCache(), chosen, Plain(), pipeline, worker, team, room, memory_for_edges)
             run(program, state, facts, frontier, parts, trace, watch)
         finished = time.perf_counter()
         columns = program.result(state, facts)
@@ -174,15 +174,19 @@ def open_link(graph: Graph, program: Program, verify: bool, far: str, may_measur
     return RamLink([np.asarray(graph.store.read(name)) for name in names])
 
 
-def make_engines(near: Near, sides: list[Side], link: Link, graph: Graph) -> tuple[dict[str, Engine], list[Buffer]]:
-    """Either all edges near, or the engines that bring them and buffers to bring them to."""
+def make_engines(near: Near, sides: list[Side], link: Link, graph: Graph) -> tuple[dict[str, Engine], list[Buffer], Any]:
+    """Either all edges near, or the engines that bring them, buffers to bring them to, and the memory these lie in.
+
+    The buffers come first in that memory; what is behind them may keep edges near.
+    """
     if near.resident:
-        return {"resident": Resident({side.name: load(graph, side, link) for side in sides})}, []
+        return {"resident": Resident({side.name: load(graph, side, link) for side in sides})}, [], None
     block = link.profile.block
     size = max(near.edges // BUFFERS // block, LEAST_BLOCKS) * block
     entry = (sides[0].width, sides[0].weight_width)
-    buffers = [Buffer(aligned_empty(size, np.uint8), entry, block) for _ in range(BUFFERS)]
-    return {"filter": Filter(), "zero_copy": ZeroCopy()}, buffers
+    memory = aligned_empty(BUFFERS * size + near.cache, np.uint8)  # not touched before it is used
+    buffers = [Buffer(memory[k * size : (k + 1) * size], entry, block) for k in range(BUFFERS)]
+    return {"filter": Filter(), "zero_copy": ZeroCopy()}, buffers, memory
 
 
 def load(graph: Graph, side: Side, link: Link) -> tuple[Any, Any]:

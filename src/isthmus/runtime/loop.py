@@ -17,10 +17,11 @@ import numpy as np
 from isthmus.cache.cache import Cache
 from isthmus.engines.engine import Delivery, Engine, Side, Task
 from isthmus.frontier import Activity, Frontier
-from isthmus.link.link import Link
+from isthmus.link.link import Array, Link
 from isthmus.policies.policy import NAMES, NOTHING, Policy
 from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime.pipeline import Pipeline
+from isthmus.runtime.settle import Settling, worth_it
 from isthmus.runtime.trace import Iteration, Trace
 from isthmus.runtime.worker import ALONE, Worker
 from isthmus.schedule.plain import Schedule
@@ -41,6 +42,7 @@ class Parts:
     worker: Worker
     team: Team
     room: int  # bytes of a buffer
+    memory: Array | None = None  # what the buffers lie in, and more that may keep edges near
 
 
 def run(
@@ -72,6 +74,22 @@ def run(
         watch(record)
         if not more:
             break
+        if may_settle(program, parts) and worth_it(trace, parts.sides[0]):
+            settle(program, state, frontier, parts, trace, watch)
+            number = len(trace)
+
+
+def may_settle(program: Program, parts: Parts) -> bool:
+    return parts.policy.settles and program.settles != 0 and program.max_iter is None and len(parts.sides) == 1 and parts.memory is not None
+
+
+def settle(program: Program, state: State, frontier: Frontier, parts: Parts, trace: Trace, watch: Callable[[Iteration], None]) -> None:
+    """Leave steps for standstills, as long as that pays."""
+    assert parts.memory is not None
+    loop = parts.worker.settle
+    settling = Settling(parts.sides[0], parts.link, parts.memory, state, program.settles, loop, parts.team)
+    settling.run(frontier, trace, watch)
+    program.unordered(state)
 
 
 def done(parts: Parts, record: Iteration, delivery: Delivery) -> None:

@@ -61,6 +61,20 @@ class Iteration:
         engine["requests"] += delivery.requests
         self.link += delivery.seconds
 
+    def worked(self, far: bool, moved: int, requests: int, reading: float, kernel: float, vertices: int, edges: int) -> None:
+        """A whole partition was worked on; a far one had to be brought first."""
+        name = "filter" if far else "cache"
+        self.partitions[name] = self.partitions.get(name, 0) + 1
+        engine = self.engines[name]
+        engine["tasks"] += 1
+        engine["bytes"] += moved
+        engine["requests"] += requests
+        self.link += reading
+        self.kernel += kernel
+        self.active_vertices += vertices
+        self.active_edges += edges
+        self.hit_edges += 0 if far else edges
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON; without the choices, which are many."""
         engines = {name: dict(use) for name, use in self.engines.items()}

@@ -38,6 +38,12 @@ class Worker:
         self._rows_loop = self._module.seek_rows if wanted else self._module.push_rows
         self._range_loop = self._module.seek_range if wanted else self._module.push_range
 
+    @property
+    def settle(self) -> Callable[..., tuple[int, int, int]]:
+        """The loop that works a partition to a standstill."""
+        loop: Callable[..., tuple[int, int, int]] = self._module.settle
+        return loop
+
     def relax(self, deliveries: Iterator[Delivery], frontier: Frontier, done: Callable[[Delivery], None], few: bool) -> tuple[float, float]:
         """Work on all deliveries; `done` is called for each when its buffer is free again.
 

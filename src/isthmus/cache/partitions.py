@@ -1,0 +1,93 @@
+"""Partitions that stay near: as many as a piece of near memory holds, the least recently worked on making room.
+
+Scaph keeps its high-value partitions on the device the same way. All places are of one size, that of the largest
+partition, so nothing ever has to be moved together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from isthmus.engines.engine import Side
+from isthmus.link.link import Array, Extents, Link
+
+
+@dataclass
+class Place:
+    """Where a partition lies: edge e at targets[e - base], its weight at weights[e - weight_base]."""
+
+    targets: Array
+    weights: Array | None
+    base: int
+    weight_base: int
+
+
+class KeptPartitions:
+    """Whole partitions of one side, near."""
+
+    def __init__(self, side: Side, link: Link, memory: Array) -> None:
+        self._side, self._link, self._memory = side, link, memory
+        parts, block = side.partitions, link.profile.block
+        most = int(parts.arcs.max()) if len(parts) else 0
+        self._zone = blocks_of(most, side.width, block) * block
+        self._weight_zone = blocks_of(most, side.weight_width, block) * block if side.weight_width else 0
+        self.size = self._zone + self._weight_zone
+        self.room = memory.size // self.size if self.size else 0
+        self._free = list(range(self.room))
+        self._slots: dict[int, int] = {}  # partition: slot, the least recently used first
+
+    def __contains__(self, partition: int) -> bool:
+        return partition in self._slots
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._slots)
+
+    def reserve(self, partition: int, held: set[int], wanted: Array) -> bool:
+        """Find a place for a partition, if need be that of the least recently used which is not held; False: all are.
+
+        Those not `wanted` go first. Whoever reserves a place reads the partition before anybody uses it.
+        """
+        if not self._free:
+            others = [p for p in self._slots if p not in held]
+            if not others:
+                return False
+            evicted = next((p for p in others if not wanted[p]), others[0])
+            self._free.append(self._slots.pop(evicted))
+        self._slots[partition] = self._free.pop()
+        return True
+
+    def use(self, partition: int) -> None:
+        """It is the most recently used now."""
+        self._slots[partition] = self._slots.pop(partition)
+
+    def read(self, partition: int, channel: int) -> tuple[int, int]:
+        """Bring a partition to its place; returns bytes moved and requests."""
+        side, block, cuts = self._side, self._link.profile.block, self._side.partitions.cuts
+        start = self._slots[partition] * self.size
+        columns = []
+        for section, width, zone in ((0, side.width, 0), (1, side.weight_width, self._zone)):
+            if width:
+                at = int(cuts[partition]) * width // block * block
+                end = -(-int(cuts[partition + 1]) * width // block) * block
+                columns.append((side.first_section + section, at, end - at, start + zone))
+        extents = Extents(*(np.array(column, np.int64) for column in zip(*columns, strict=True)))
+        return extents.bytes, self._link.move(extents, self._memory, channel)
+
+    def place(self, partition: int) -> Place:
+        """Where a near partition lies."""
+        side, block = self._side, self._link.profile.block
+        start, cut = self._slots[partition] * self.size, int(side.partitions.cuts[partition])
+        targets = self._memory[start : start + self._zone].view(side.target_dtype)
+        base = cut * side.width // block * block // side.width
+        if not side.weight_width:
+            return Place(targets, None, base, 0)
+        weights = self._memory[start + self._zone : start + self.size].view(side.weight_dtype)
+        return Place(targets, weights, base, cut * side.weight_width // block * block // side.weight_width)
+
+
+def blocks_of(entries: int, width: int, block: int) -> int:
+    """Blocks that so many entries touch at most."""
+    return -(-entries * width // block) + 1

@@ -1,0 +1,106 @@
+"""Working a run of vertices to a standstill while their edges are near: text that is compiled with a program.
+
+Whoever is marked among first:last is followed, and whoever of them gets marked on the way. Two piles order them
+(near-far, as `kernels.traversal` does for a whole graph): those whose value is within `delta` of the most urgent
+go first, first come, first served.
+
+A mark is taken off with an atomic exchange before the value is read: a plain store could be overtaken by that
+read, and an improvement by another thread in between would be lost.
+"""
+
+from __future__ import annotations
+
+SETTLE = '''
+
+@compiled
+def settle(
+    first, last, base, weight_base, most, sign, delta, offsets, targets, weights, state, params, marks, piles, soon, later, outer, used
+):
+    """Follow at most about `most` edges; vertices elsewhere that got marked go to `outer`.
+
+    `piles` are zeros, one per vertex; `soon` and `later` have room for them all, `later` twice. Returns (entries wanted
+    in `outer`, vertices followed, edges followed); whoever is left over is still marked.
+    """
+    values = state[0]
+    room = soon.size
+    head = tail = waiting = put_off = vertices = edges = np.int64(0)
+    bound = np.float64(-np.inf)
+    for u in range(first, last):
+        if marks[u]:
+            later[put_off] = u
+            put_off += 1
+            piles[u - first] = 2
+    while edges < most:
+        if waiting == 0:
+            # Take the most urgent of those put off; an entry whose vertex went ahead meanwhile is stale.
+            least = np.float64(np.inf)
+            kept = np.int64(0)
+            for i in range(put_off):
+                u = np.int64(later[i])
+                if piles[u - first] == 2:
+                    piles[u - first] = 3
+                    later[kept] = u
+                    kept += 1
+                    least = min(least, np.float64(values[u] * sign))
+            if kept == 0:
+                break
+            bound = least + delta
+            put_off = np.int64(0)
+            for i in range(kept):
+                u = np.int64(later[i])
+                if np.float64(values[u] * sign) <= bound:
+                    piles[u - first] = 1
+                    soon[tail] = u
+                    tail = tail + 1 if tail + 1 < room else 0
+                    waiting += 1
+                else:
+                    piles[u - first] = 2
+                    later[put_off] = u
+                    put_off += 1
+        u = np.int64(soon[head])
+        head = head + 1 if head + 1 < room else 0
+        waiting -= 1
+        piles[u - first] = 0
+        atomic_exchange(marks, u, np.uint8(0))
+        x = source(u, offsets[u + 1] - offsets[u], state, params)
+        vertices += 1
+        edges += offsets[u + 1] - offsets[u]
+        for e in range(offsets[u], offsets[u + 1]):
+            v = np.int64(targets[e - base])
+            if not edge(x, u, v, {weight_of_range}, state, params):
+                continue
+            if v < first or v >= last:
+                if marks[v] == 0 and atomic_exchange(marks, v, np.uint8(1)) == 0:
+                    if used < outer.size:
+                        outer[used] = v
+                    used += 1
+                continue
+            pile = piles[v - first]
+            if pile == 1:
+                continue
+            if pile == 0:
+                atomic_exchange(marks, v, np.uint8(1))
+            if np.float64(values[v] * sign) <= bound:
+                piles[v - first] = 1
+                soon[tail] = v
+                tail = tail + 1 if tail + 1 < room else 0
+                waiting += 1
+            elif pile == 0:
+                if put_off == later.size:  # stale entries fill it: keep the others
+                    kept = np.int64(0)
+                    for i in range(put_off):
+                        w = np.int64(later[i])
+                        if piles[w - first] == 2:
+                            piles[w - first] = 3
+                            later[kept] = w
+                            kept += 1
+                    for i in range(kept):
+                        piles[np.int64(later[i]) - first] = 2
+                    put_off = kept
+                piles[v - first] = 2
+                later[put_off] = v
+                put_off += 1
+    if edges >= most:
+        piles[: last - first] = 0
+    return used, vertices, edges
+'''

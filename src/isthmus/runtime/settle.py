@@ -1,0 +1,208 @@
+"""Working partitions to a standstill: for graphs with long paths, whose iterations would read little at a time, often.
+
+Instead of one step everywhere, everything in one partition after another: vertices are followed inside until
+nothing changes, and what crosses over waits at its own partition. Partitions that are near go first, the most
+urgent before the others; a far one is brought when no near one is waiting, and stays while there is room. So a
+wave rolls over a road network reading it about once. Any order of propagation must do (`Program.settles`).
+
+Pays where partitions are neighbourhoods, as in road networks stored in a natural order. Where they are not, a load
+does little work, which `pays` notices: the loop then goes on in steps.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from isthmus.cache.partitions import KeptPartitions
+from isthmus.engines.engine import Side
+from isthmus.frontier import Frontier
+from isthmus.kernels import rows
+from isthmus.link.link import Array, Link
+from isthmus.programs.program import State
+from isthmus.runtime.trace import Iteration, Trace
+from isthmus.threads import Team
+
+STEPS = 8  # iterations of the plain loop before the question is asked
+FEW_EDGES = 64  # a graph has long paths when those steps followed less than a 64th of its edges
+MOST = 1 << 22  # edges followed in one call: some tens of milliseconds, so that Ctrl-C is heard
+OUTER = 1 << 16  # vertices elsewhere that one call may name
+TRIED = 64  # loads after which it must have paid
+CHANNELS = 3  # of the link
+STEP, LOOKED_AT = 64.0, 1 << 14  # in weights of an edge over a mean degree; of 4 to 1024 the fastest on a 4000² grid
+RECORD = 64  # partitions worked on between two records of the trace
+NO_WEIGHTS = np.empty(0, np.int32)
+Settle = Callable[..., tuple[int, int, int]]
+
+
+def worth_it(trace: Trace, side: Side) -> bool:
+    """Whether the iterations so far are those of a graph with long paths, none of whose vertices is cut in two."""
+    parts = side.partitions
+    if len(trace) != STEPS or len(parts) < 2 or trace.total("active_edges") * FEW_EDGES > int(side.offsets[-1]):
+        return False
+    return bool((parts.first[1:] >= parts.last[:-1]).all())
+
+
+class Settling:
+    """One run's pending vertices by partition, and the partitions that are near. Shared by the members of a team."""
+
+    def __init__(self, side: Side, link: Link, memory: Array, state: State, sign: int, settle: Settle, team: Team) -> None:
+        self._side, self._link, self._state, self._sign, self._settle, self._team = side, link, state, sign, settle, team
+        self._kept = KeptPartitions(side, link, memory)
+        parts = side.partitions
+        widest = int((parts.last - parts.first).max())
+        self._piles = [
+            (np.zeros(widest, np.uint8), np.empty(widest, np.uint32), np.empty(2 * widest, np.uint32)) for _ in range(team.size)
+        ]
+        self._outer = [np.empty(OUTER, np.uint32) for _ in range(team.size)]
+        self._urgency = np.full(len(parts), np.inf)  # sign * value of the most urgent pending vertex; inf: none
+        self._delta = np.inf
+        self._changed = threading.Condition()  # guards everything below, and the urgencies
+        self._busy: set[int] = set()
+        self._over = False
+        self._channels: queue.SimpleQueue[int] = queue.SimpleQueue()
+        for channel in range(CHANNELS):
+            self._channels.put(channel)
+        self._works = 0
+        self.loads = self.followed = 0
+
+    def run(self, frontier: Frontier, trace: Trace, watch: Callable[[Iteration], None]) -> bool:
+        """Go on until nothing is pending; False: it does not pay, and the frontier says what is left."""
+        self._marks, self._trace, self._watch = frontier.marks, trace, watch
+        self._look_everywhere()
+        self._fresh_record()
+        self._team.run(self._member)
+        self._publish()
+        left = np.isfinite(self._urgency).any()
+        frontier.list, frontier.everyone = None, False
+        frontier.count = int(np.count_nonzero(frontier.marks)) if left else 0
+        return not left
+
+    def pays(self) -> bool:
+        """Whether reading whole partitions was cheaper than one request for each vertex that was followed."""
+        if self.loads < TRIED:
+            return True
+        profile = self._link.profile
+        return bool(profile.seconds(self.loads * self._kept.size, self.loads) < 2 * profile.seconds(0, self.followed))
+
+    def _member(self, number: int) -> None:
+        try:
+            while (taken := self._take()) is not None:
+                self._work(*taken, number)
+                with self._changed:
+                    if number == 0 and self._works >= RECORD:
+                        self._publish()
+                    self._over = self._over or not self.pays()
+        finally:
+            with self._changed:
+                self._over = True
+                self._changed.notify_all()
+
+    def _take(self) -> tuple[int, bool] | None:
+        """The partition to work on next and whether it is far, with a place reserved; None: there is nothing more to do."""
+        with self._changed:
+            while not self._over:
+                p = self._most_urgent()
+                if p is not None:
+                    far = p not in self._kept
+                    if not far or self._kept.reserve(p, self._busy, np.isfinite(self._urgency)):
+                        self._busy.add(p)
+                        self._urgency[p] = np.inf
+                        return p, far
+                if p is None and not self._busy:
+                    return None
+                self._changed.wait()
+        return None
+
+    def _most_urgent(self) -> int | None:
+        """Among those nobody works on: of the near ones, or if none is pending, of all."""
+        urgency = self._urgency.copy()
+        urgency[list(self._busy)] = np.inf
+        near = np.fromiter(self._kept, np.int64)
+        for candidates in (near, np.arange(urgency.size)):
+            if candidates.size and np.isfinite(urgency[candidates]).any():
+                return int(candidates[urgency[candidates].argmin()])
+        return None
+
+    def _work(self, p: int, far: bool, member: int) -> None:
+        moved = requests = 0
+        start = time.perf_counter()
+        if far:
+            channel = self._channels.get()
+            moved, requests = self._kept.read(p, channel)
+            self._channels.put(channel)
+            if np.isinf(self._delta) and self._side.weight_width:
+                self._delta = self._step(p)
+        reading = time.perf_counter() - start
+        used, vertices, edges = self._follow(p, member)
+        done = time.perf_counter()
+        with self._changed:
+            self._busy.discard(p)
+            self._kept.use(p)
+            if used > OUTER:
+                self._look_everywhere()
+            else:
+                self._pend(self._outer[member][:used])
+                self._pend(self._marked(int(self._side.partitions.first[p]), int(self._side.partitions.last[p])))
+            self._works += 1
+            self.loads += far
+            self.followed += vertices
+            self._record.worked(far, moved, requests, reading, (done - start - reading) / self._team.size, vertices, edges)
+            self._record.decide += (time.perf_counter() - done) / self._team.size
+            self._changed.notify_all()
+
+    def _follow(self, p: int, member: int) -> tuple[int, int, int]:
+        parts, place = self._side.partitions, self._kept.place(p)
+        weights = NO_WEIGHTS if place.weights is None else place.weights
+        return self._settle(
+            parts.first[p], parts.last[p], place.base, place.weight_base, MOST, self._sign, self._delta,
+            self._side.offsets, place.targets, weights, self._state.arrays, self._state.params,
+            self._marks, *self._piles[member], self._outer[member], 0,
+        )  # fmt: skip
+
+    def _step(self, p: int) -> float:
+        """How much further than the most urgent counts as urgent too: weights of a few edges over a mean degree."""
+        parts, place = self._side.partitions, self._kept.place(p)
+        assert place.weights is not None
+        begin = int(parts.cuts[p]) - place.weight_base
+        weights = place.weights[begin : begin + min(LOOKED_AT, int(parts.arcs[p]))]
+        degree = float(self._side.offsets[-1]) / (self._side.offsets.size - 1)
+        return max(STEP * float(np.abs(weights).mean()) / max(degree, 1.0), 1e-300)
+
+    def _look_everywhere(self) -> None:
+        """Urgencies from the marks alone."""
+        for start in range(0, self._marks.size, 1 << 20):
+            self._pend(self._marked(start, min(start + (1 << 20), self._marks.size)))
+
+    def _marked(self, first: int, last: int) -> Array:
+        """Who is marked among first:last, while others may be marking: NumPy would not stand for that."""
+        found = np.empty(last - first, np.uint32)
+        return found[: rows.list_marked(self._marks, False, first, last, found)]
+
+    def _pend(self, vertices: Array) -> None:
+        """These vertices are marked: note them at their partitions. Who has no edges has nothing to do."""
+        if not vertices.size:
+            return
+        parts = self._side.partitions
+        where = np.searchsorted(parts.first, vertices, "right") - 1
+        inside = (where >= 0) & (vertices < parts.last[where])
+        self._marks[vertices[~inside]] = 0
+        values = self._state.arrays[0][vertices[inside]] * self._sign
+        np.minimum.at(self._urgency, where[inside], values)
+
+    def _fresh_record(self) -> None:
+        self._record, self._works, self._clock = Iteration(len(self._trace), 0), 0, time.perf_counter()
+
+    def _publish(self) -> None:
+        """What happened since the last time becomes an iteration of the trace."""
+        if self._works:
+            record = self._record
+            record.seconds = time.perf_counter() - self._clock
+            record.wait = max(0.0, record.seconds - record.kernel - record.decide)  # reading, or nothing to work on
+            self._trace.append(self._record)
+            self._watch(self._record)
+        self._fresh_record()

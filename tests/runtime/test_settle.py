@@ -1,0 +1,133 @@
+"""Partitions worked to a standstill: the same answers, far fewer bytes on graphs with long paths."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+from isthmus.errors import StoreError
+from isthmus.link.calibrate import GUESS
+from isthmus.link.ssd import SsdLink
+from isthmus.policies.policy import Cheapest
+from isthmus.runtime import settle
+
+SIDE = 300
+
+
+@ist.monotone(initial=np.inf, combine="min", start=0, column="cost")
+def toll(cost, weight, vertex, base=2):
+    return cost + base + weight % 5 + vertex % 3
+
+
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with ist.generate("grid", tmp_path_factory.mktemp("grid") / "g.isthmus", rows=SIDE, columns=SIDE, seed=1, weights="1:255") as graph:
+        yield graph
+
+
+@pytest.fixture(scope="module")
+def shuffled(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A grid whose vertex numbers say nothing about places."""
+    side = 2 * SIDE
+    places = np.arange(side * side).reshape(side, side)
+    pairs = np.concatenate([np.stack([a.ravel(), b.ravel()]) for a, b in ((places[:, 1:], places[:, :-1]), (places[1:], places[:-1]))], 1)
+    number = np.random.default_rng(1).permutation(side * side)
+    folder = tmp_path_factory.mktemp("shuffled")
+    np.savetxt(folder / "e.txt", number[pairs].T, fmt="%d")
+    with ist.ingest(folder / "e.txt", folder / "g.isthmus", directed=False) as graph:
+        yield graph
+
+
+RUNS = {
+    "bfs": lambda g, **how: ist.bfs(g, 0, **how),
+    "bfs, middle": lambda g, **how: ist.bfs(g, SIDE * SIDE // 2, **how),
+    "bfs, limit": lambda g, **how: ist.bfs(g, 0, depth_limit=200, **how),
+    "sssp": lambda g, **how: ist.sssp(g, 7, **how),
+    "sssp, cutoff": lambda g, **how: ist.sssp(g, 7, cutoff=9000, **how),
+    "widest": lambda g, **how: ist.widest_path(g, 0, **how),
+    "own": lambda g, **how: ist.run(toll(source=5), g, **how),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(("memory", "threads"), [("10%", 1), ("10%", 2), ("50%", 2), ("10%", 5)])
+def test_the_same_answer(name, memory, threads, grid):
+    far = RUNS[name](grid, memory=memory, threads=threads)
+    assert np.array_equal(far.values, RUNS[name](grid).values)
+    assert "filter" in far.summary()["engines"]
+
+
+@pytest.mark.parametrize("name", ["bfs", "bfs, middle", "sssp"])
+def test_a_wave_reads_a_grid_about_once(name, grid, monkeypatch):
+    ratio = lambda: RUNS[name](grid, memory="20%").summary()["transfer"]["ratio"]  # noqa: E731
+    settled = ratio()
+    monkeypatch.setattr(Cheapest, "settles", False)
+    assert settled < 3
+    assert ratio() > 10 * settled
+
+
+def test_what_is_near_is_worked_on_first(grid):
+    run = RUNS["sssp"](grid, memory="20%")
+    uses = run.summary()["engines"]
+    assert uses["cache"]["tasks"] > 2 * uses["filter"]["tasks"]
+    assert run.summary()["cache"]["hit_edges"] > 0
+
+
+def test_threads_that_meet_lose_nothing(grid):
+    expected = RUNS["sssp"](grid).values
+    for _ in range(15):
+        assert np.array_equal(RUNS["sssp"](grid, memory="10%", threads=4).values, expected)
+
+
+def test_without_neighbourhoods_it_goes_back_to_steps(shuffled, monkeypatch):
+    slow = replace(GUESS, bandwidth=5e7)  # on which a partition costs as much as 30 requests
+    monkeypatch.setattr("isthmus.runtime.execute.profile_of", lambda *_: slow)
+    steps = []
+    pays = settle.Settling.pays
+    monkeypatch.setattr(settle.Settling, "pays", lambda self: steps.append(pays(self)) or steps[-1])
+    far = ist.bfs(shuffled, 0, memory="10%")
+    assert np.array_equal(far.values, ist.bfs(shuffled, 0).values)
+    assert steps[-1] is False
+
+
+def test_calls_that_are_cut_short(grid, monkeypatch):
+    monkeypatch.setattr(settle, "MOST", 50)
+    assert np.array_equal(RUNS["sssp"](grid, memory="20%").values, RUNS["sssp"](grid).values)
+
+
+def test_more_vertices_elsewhere_than_a_call_can_name(grid, monkeypatch):
+    monkeypatch.setattr(settle, "OUTER", 3)
+    assert np.array_equal(RUNS["bfs, middle"](grid, memory="20%").values, RUNS["bfs, middle"](grid).values)
+
+
+def test_a_skewed_graph_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(settle, "Settling", None)  # would fail if it were tried
+    with ist.generate("rmat", tmp_path / "g.isthmus", scale=13, weights="1:9") as graph:
+        assert ist.sssp(graph, 0, memory="10%").summary()["result"]["reached"] > 1
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_read_that_fails_ends_the_run(grid, threads, monkeypatch):
+    count = itertools.count()
+    move = SsdLink.move
+
+    def failing(self: SsdLink, *arguments: Any) -> int:
+        if next(count) > 60:
+            raise StoreError("out.targets: byte 0: gone")
+        return move(self, *arguments)
+
+    monkeypatch.setattr(SsdLink, "move", failing)
+    with pytest.raises(StoreError, match="gone"):
+        RUNS["sssp"](grid, memory="10%", threads=threads)
+
+
+def test_a_budget_for_two_partitions(grid, tmp_path: Path):
+    """The least that works: reads again and again, and still ends."""
+    far = RUNS["bfs"](grid, memory="1%")
+    assert np.array_equal(far.values, RUNS["bfs"](grid).values)
