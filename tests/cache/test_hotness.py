@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isthmus.cache.hotness import candidates, heat, hubs, look, refresh
+from isthmus.cache.hotness import at_first, candidates, heat, hubs, look, refresh
 from isthmus.frontier import Frontier
 from isthmus.threads import Team
 
@@ -47,15 +47,24 @@ def test_heat_counts_uses_and_stays_at_the_top(team):
 
 def test_the_hottest_that_fit(team):
     hotness = counts(1, 9, 200, 7, 7, 0)
-    assert marked(candidates(hotness, OFFSETS, 5, team)) == [1, 3]  # of the two equally hot the first
+    assert marked(candidates(hotness, OFFSETS, 5, team)) == [1, 3]  # of the two equally hot the one with more edges
     assert marked(candidates(hotness, OFFSETS, 7, team)) == [1, 3, 4]
     assert marked(candidates(hotness, OFFSETS, 12, team)) == [0, 1, 3, 4]
     assert marked(candidates(hotness, OFFSETS, 1000, team)) == [0, 1, 3, 4]  # 2 has no edges, 5 was never used
     assert marked(candidates(hotness, OFFSETS, 0, team)) == []
 
 
-def test_the_first_of_a_level_that_does_not_fit_ends_it(team):
-    assert marked(candidates(counts(7, 7, 0, 7, 7, 0), OFFSETS, 9, team)) == [0, 1]  # then 4 edges, then 2
+def test_the_first_that_does_not_fit_is_the_end(team):
+    """5 edges, then 4, then 2, then 1, all equally hot."""
+    equal = counts(7, 7, 0, 7, 7, 0)
+    assert marked(candidates(equal, OFFSETS, 8, team)) == [0]
+    assert marked(candidates(equal, OFFSETS, 9, team)) == [0, 3]
+    assert marked(candidates(equal, OFFSETS, 11, team)) == [0, 3, 4]
+
+
+def test_at_first_the_longest_lists_are_wanted(team):
+    assert marked(at_first(OFFSETS, 9, team)) == [0, 3]
+    assert marked(at_first(OFFSETS, 39, team)) == [0, 3, 5]
 
 
 def test_a_list_larger_than_the_cache_does_not_empty_it(team):
@@ -73,6 +82,8 @@ def test_sums_above_32_bits(team):
 def test_hubs_by_degree_whoever_is_used(team):
     assert marked(hubs(OFFSETS, 9)) == [0, 3]
     assert marked(hubs(OFFSETS, 100)) == [0, 1, 3, 4, 5]
+    assert marked(hubs(np.array([0, 4, 9, 10]), 5)) == [1]  # exactly, where at first 4 and 5 edges count as equal
+    assert marked(at_first(np.array([0, 4, 9, 10]), 5, team)) == [0]
     assert marked(candidates(counts(0, 9, 0, 0, 9, 0), OFFSETS, 9, team)) == [1, 4]
 
 
@@ -82,7 +93,8 @@ def test_candidates_are_a_sort_and_a_prefix_sum(team, vertices, capacity):
     degrees, hotness = (np.array([pair[i] for pair in vertices], np.int64) for i in (0, 1))
     offsets = np.concatenate([[0], np.cumsum(degrees)])
     found = candidates(hotness.astype(np.uint8), offsets, capacity, team)
-    order = np.argsort(-hotness, kind="stable")
+    bits = np.array([int(degree).bit_length() for degree in degrees], np.int64)
+    order = np.argsort(-(hotness * 64 + bits), kind="stable")
     order = order[(hotness[order] > 0) & (degrees[order] <= capacity)]
     wanted = order[np.cumsum(degrees[order]) <= capacity]
     assert marked(found) == sorted(v for v in wanted if degrees[v])
@@ -95,13 +107,14 @@ NOBODY = np.zeros(6, np.uint8)
 
 def test_a_look_is_due_after_more_than_the_interval(team):
     hotness = counts(9, 0, 0, 0, 0, 0)
-    early = look(hotness, NOBODY, 6, OFFSETS, 10, team)
+    early = look(hotness, NOBODY, 6, OFFSETS, 10, team, interval=1)
     assert (early.due, early.changed) == (False, False)
     assert early.wanted is NOBODY
-    late = look(hotness, NOBODY, 7, OFFSETS, 10, team)
+    late = look(hotness, NOBODY, 7, OFFSETS, 10, team, interval=1)
     assert (late.due, late.changed) == (True, True)
     assert marked(late.wanted) == [0]
     assert look(hotness, NOBODY, 4, OFFSETS, 10, team, interval=0.5).due
+    assert not look(hotness, NOBODY, 3, OFFSETS, 10, team, interval=0.5).due
 
 
 def test_small_changes_of_the_candidates_are_not_worth_a_refresh(team):
@@ -135,6 +148,30 @@ def test_nothing_to_want(team):
     assert not look(NOBODY, NOBODY, 7, OFFSETS, 10, team).changed
     none = np.empty(0, np.uint8)
     assert not look(none, none, 1, np.zeros(1, np.int64), 10, team).changed
+
+
+def hits(trace, offsets, capacity, count_first, team):
+    """Edges served by a cache over iterations with these active vertices; a look is always due."""
+    vertices = offsets.size - 1
+    wanted, filled, found = np.zeros(vertices, np.uint8), np.zeros(vertices, np.bool_), 0
+    before = np.empty(0, np.int64)
+    for active in trace:
+        found += int(np.diff(offsets)[active][filled[active]].sum())
+        counted = np.zeros(vertices, np.uint8)
+        counted[active if count_first else before] = 1
+        before = active
+        wanted = look(counted, wanted, vertices, offsets, capacity, team, interval=0).wanted
+        filled &= wanted != 0
+        filled[active] |= wanted[active] != 0
+    return found
+
+
+def test_counting_before_the_look_catches_what_comes_back_once(team):
+    """A wave of a search: every vertex is active in two iterations, one after the other."""
+    offsets = np.arange(0, 41, 2)
+    trace = [np.array([v, v + 1]) for v in range(19)]
+    assert hits(trace, offsets, 4, True, team) == 36  # the second time, each of 18
+    assert hits(trace, offsets, 4, False, team) == 0
 
 
 def test_a_refresh_keeps_what_is_there_and_sets_room_aside():

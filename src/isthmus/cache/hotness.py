@@ -15,10 +15,16 @@ Algorithm 2, corrected:
 - The interval's gamma (not that of RTTzc) has no published value; ours is measured. Its beta is 0.3, not the 0.4 of the
   selection.
 
-The release has no cache. A count that reaches 255 stays there. A byte has 256 values, so the sort is one by counting,
-and the prefix sum of list lengths goes over levels; among equally hot vertices the first come first. Lists that alone
-exceed the cache are left out: one of them at the top would leave it empty. All sums are of 64 bits. The cache is of no
-use where every vertex is active once (BFS).
+Beyond the paper (docs/decisions.md says what it brought):
+- The vertices of an iteration are counted before the look, after the cache has served those it holds. Candidates that
+  are active now are then kept as they come by, not when they are next active, which in a search is often never.
+- Among equally hot vertices those with longer lists come first, then the first. PageRank starts with everyone equally hot.
+- Before anything was used everyone is equally hot: the cache starts out wanting the longest lists.
+
+The release has no cache. A count that reaches 255 stays there. A count is a byte and of a length only the bits matter,
+so the sort is one by counting, and the prefix sum of lengths goes over levels. Lists that alone exceed the cache are
+left out: one of them at the top would leave it empty. All sums are of 64 bits. The cache is of no use where every
+vertex is active once (BFS).
 """
 
 from __future__ import annotations
@@ -31,7 +37,7 @@ import numpy as np
 from isthmus.frontier import Array, Frontier
 from isthmus.kernels import hotness as kernels
 
-INTERVAL = 1.0  # vertices processed between two looks, as a share of all
+INTERVAL = 0.1  # vertices processed between two looks, as a share of all; measured: docs/decisions.md
 CHANGED = 0.3  # HyTGraph: smaller changes of the candidates are not worth a refresh
 
 
@@ -58,8 +64,13 @@ def candidates(hotness: Array, offsets: Array, capacity: int, team: Any) -> Arra
     return marks
 
 
+def at_first(offsets: Array, capacity: int, team: Any) -> Array:
+    """Candidates before anything was used."""
+    return candidates(np.ones(offsets.size - 1, np.uint8), offsets, capacity, team)
+
+
 def hubs(offsets: Array, capacity: int) -> Array:
-    """The same by degree instead of use: hub caching, which HyTGraph compares itself with."""
+    """Marks of the vertices of greatest degree that fit: hub caching, which HyTGraph compares itself with."""
     degrees = np.diff(offsets)
     order = np.argsort(-degrees, kind="stable")
     order = order[(degrees[order] > 0) & (degrees[order] <= capacity)]
@@ -81,7 +92,7 @@ def look(
     hotness: Array, wanted: Array, processed: int, offsets: Array, capacity: int, team: Any,
     interval: float = INTERVAL, changed: float = CHANGED,
 ) -> Look:  # fmt: skip
-    """Algorithm 2, lines 5-14, after `processed` vertices since the last look that was due."""
+    """Algorithm 2, lines 5-14, after `processed` vertices since the last look that was due, those active now included."""
     if processed <= interval * hotness.size:
         return Look(wanted, False, False)
     found = candidates(hotness, offsets, capacity, team)

@@ -11,7 +11,8 @@ from isthmus.kernels.compile import inline, kernel
 from isthmus.kernels.rows import skip_unmarked
 
 HOTTEST = 255
-LEVELS = HOTTEST + 1
+SIZES = 64  # bits of a list's length
+LEVELS = (HOTTEST + 1) * SIZES
 
 
 @inline
@@ -40,30 +41,38 @@ def heat_range(first: Any, last: Any, marks: Any, everyone: Any, hotness: Any) -
             u = skip_unmarked(words, u, last)
 
 
+@inline
+def level_of(count: Any, degree: Any) -> Any:
+    """By uses, then by the bits of the list's length. 0: nothing to keep, or never used."""
+    if count == 0 or degree == 0:
+        return int64(0)
+    bits = int64(0)
+    while degree > 0:
+        degree >>= 1
+        bits += 1
+    return int64(count) * SIZES + bits
+
+
 @kernel
 def edges_by_level(first: Any, last: Any, hotness: Any, offsets: Any, capacity: Any) -> Any:
-    """Edges at each level of hotness; lists longer than `capacity` do not count."""
+    """Edges at each level; lists longer than `capacity` do not count."""
     edges = np.zeros(LEVELS, np.int64)
     for u in range(first, last):
         degree = offsets[u + 1] - offsets[u]
         if degree <= capacity:
-            edges[hotness[u]] += degree
+            edges[level_of(hotness[u], degree)] += degree
     return edges
 
 
 @kernel
 def mark_hot(first: Any, last: Any, hotness: Any, offsets: Any, capacity: Any, level: Any, room: Any, marks: Any) -> Any:
-    """Mark who has edges and is hotter than `level`, or on it while `room` edges last; unmark the others."""
+    """Mark who is above `level`, and on it while `room` edges last; unmark the others."""
     for u in range(first, last):
         degree = offsets[u + 1] - offsets[u]
-        marks[u] = 0
-        if degree == 0 or degree > capacity or hotness[u] < level or hotness[u] == 0:
-            continue
-        if hotness[u] == level:
+        mine = level_of(hotness[u], degree) if degree <= capacity else int64(0)
+        if mine > 0 and mine == level:
             room -= degree
-            if room < 0:
-                continue
-        marks[u] = 1
+        marks[u] = mine > level or (mine > 0 and mine == level and room >= 0)
 
 
 @kernel
