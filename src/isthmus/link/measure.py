@@ -33,6 +33,7 @@ ROUNDS = 5
 ENOUGH = 0.05  # seconds of a portion that is timed
 BUFFER = 16 * PIECE  # read at once in bulk; lists are packed out of it
 LONGEST = 63  # entries of a list to pack: 32 on average, as in a graph with 16 undirected edges per vertex
+PART = 4096  # lists that a core takes at a time, half a megabyte
 LEAST, MOST = 64 << 20, 1 << 30  # bytes of a test file; a smaller one says little about the disk
 WRITING = 2.0  # seconds after which a test file is large enough
 UNSTEADY = 3  # times the median is what the best round reached
@@ -190,17 +191,21 @@ def read_singles(link: SsdLink, buffer: Array, size: int, unit: int) -> Callable
 
 
 def pack_lists(team: Team, buffer: Array) -> Meter:
-    """All cores pack every other list of a buffer full of short lists."""
+    """All cores pack every other one of the short lists that half a buffer holds."""
     source = buffer.view(np.uint32)
     lengths = np.random.default_rng(1).integers(1, LONGEST + 1, source.size // LONGEST)
     begins = (np.cumsum(lengths) - lengths)[::2].copy()
     lengths = lengths[::2].copy()
     places = np.cumsum(lengths) - lengths
     out = np.zeros(int(lengths.sum()), source.dtype)
+    cuts = [*range(0, lengths.size, PART), lengths.size]
     pack(source, begins, lengths, places, out, 0, 0)
+
+    def part(index: int) -> None:
+        pack(source, begins, lengths, places, out, cuts[index], cuts[index + 1])
 
     def work(times: int) -> None:
         for _ in range(times):
-            team.split(lambda first, last: pack(source, begins, lengths, places, out, first, last), lengths.size)
+            team.each(part, len(cuts) - 1)
 
     return Meter(work, out.nbytes)
