@@ -59,6 +59,12 @@ def test_a_leap_counts_twice_a_step(dtype, team):
         assert found.tolist() == [3, 2, 3]
 
 
+def test_doubling_a_large_distance_does_not_wrap(team):
+    far = np.full(5, INT_MAX - 1)
+    for front in fronts([0]):
+        assert priorities(front, PARTITIONS, OFFSETS, False, np.full(5, INT_MAX), far, team).tolist() == [1, 0, 0]
+
+
 def test_unsigned_labels_do_not_wrap(team):
     values, pending = np.array([4, 4, 4, 4, 4], np.uint32), np.array([1, 1, 3, 0, 4], np.uint32)
     for front in fronts([0, 2, 3, 4]):
