@@ -1,0 +1,68 @@
+"""Seconds that things take on a modelled device, from the figures of `device.py`.
+
+    bulk         copies x transfer_seconds + bytes / bandwidth
+    direct       sum over request sizes s of requests(s) x s / direct(s)
+    paged        the longer of  bytes / (peak_share x bandwidth)
+                 and            batches x fault_seconds + migrations x transfer_seconds + bytes / bandwidth,
+                 + bytes evicted to the host / back_bandwidth
+    compaction   bytes / (pack_bandwidth x cores)
+    kernel       launches x launch_seconds + edges x (entry_bytes + update_bytes) / (push_share x near bandwidth)
+    scan         launches x launch_seconds + bytes / near bandwidth
+    copy_back    copies x copy_seconds + bytes / back_bandwidth
+
+Where they come from: bulk and direct are HyTGraph's (1) and (3) (Wang et al., ICDE 2023, section V), in seconds instead of
+round trips and with the size of every request known, where the paper damps the round trip by the share of active
+edges; compaction is the second term of (2). Faults cost a fixed time, whatever they bring (Grus, Wang et al., TACO 2021,
+section 2), but are handled in batches, and even long migrations stay below the peak that EMOGI measured. An edge costs
+a kernel its own bytes and one random access. All but `kernel` are link or host time; arguments may be arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isthmus.link.device import Device
+from isthmus.link.link import Array
+
+
+def bulk(device: Device, bytes: Any, copies: Any = 1) -> Any:
+    """Explicit copies to the device."""
+    return copies * device.link.transfer_seconds + bytes / device.link.bandwidth
+
+
+def direct(device: Device, requests: Array) -> Any:
+    """Requests of a kernel that reads far memory; `requests` counts them by sectors, in its last dimension."""
+    link = device.link
+    sizes = link.sector_bytes * np.arange(1, len(link.direct) + 1)
+    return requests @ (sizes / np.array(link.direct))
+
+
+def paged(device: Device, bytes: Any, batches: Any, migrations: Any, evicted: Any = 0) -> Any:
+    """Pages that come because a kernel faulted on them; `evicted` bytes were written back to the host to make room."""
+    link, managed = device.link, device.managed
+    least = bytes / (managed.peak_share * link.bandwidth)
+    handled = batches * managed.fault_seconds + bulk(device, bytes, migrations)
+    return np.maximum(least, handled) + evicted / link.back_bandwidth
+
+
+def compaction(device: Device, bytes: Any, cores: int | None = None) -> Any:
+    """Lists packed side by side by the host, with all its cores unless told otherwise."""
+    return bytes / (device.host.pack_bandwidth * (cores or device.host.cores))
+
+
+def kernel(device: Device, edges: Any, entry_bytes: int, launches: Any = 1) -> Any:
+    """A kernel that pushes along edges of `entry_bytes` each, which are near."""
+    near = device.near
+    return launches * near.launch_seconds + edges * (entry_bytes + near.update_bytes) / (near.push_share * near.bandwidth)
+
+
+def scan(device: Device, bytes: Any, launches: Any = 1) -> Any:
+    """A kernel that passes over near memory once, such as one that counts what is active."""
+    return launches * device.near.launch_seconds + bytes / device.near.bandwidth
+
+
+def copy_back(device: Device, bytes: Any, copies: Any = 1) -> Any:
+    """What the host waits for: the frontier, or what was selected."""
+    return copies * device.link.copy_seconds + bytes / device.link.back_bandwidth

@@ -1,0 +1,206 @@
+"""What a modelled device is: figures of a GPU, its host and what joins them, each with its source.
+
+Built-in devices are the files of `profiles/`; a user adds one by writing another. Figures are published
+micro-benchmarks and data sheets, and are frozen: nothing is ever fitted to the run times of a graph system, so that what
+the model says of one is a prediction. `costs.py` has the formulas they go into, docs/model.md how to add a device.
+
+A file may begin with `base = "rtx2080ti"` and then give only what differs.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, fields
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from isthmus.errors import OptionError
+from isthmus.link.link import Profile
+
+PREFIX = "model:"
+
+
+@dataclass(frozen=True)
+class Bus:
+    """The interconnect: bytes per second, seconds, bytes."""
+
+    bandwidth: float  # explicit copies to the device
+    back_bandwidth: float  # and from it
+    transfer_seconds: float  # of the copy engine, before the first byte of a copy
+    copy_seconds: float  # of a copy that the host waits for
+    request_bytes: int  # of the largest request: a line
+    sector_bytes: int  # of the smallest
+    in_flight: int  # requests under way at once
+    direct: tuple[float, ...]  # bandwidth of a kernel that reads far memory by requests of 1, 2, ... sectors
+
+
+@dataclass(frozen=True)
+class Paging:
+    """Managed memory: how faults become migrations."""
+
+    page_bytes: int
+    first_bytes: int  # a single fault brings this much
+    block_bytes: int  # the most that one fault can bring, and what is evicted
+    grow_share: float  # a region of which more than this is wanted or near comes whole
+    batch_faults: int  # handled together
+    fault_seconds: float  # of a batch
+    peak_share: float  # of the bulk bandwidth
+
+
+@dataclass(frozen=True)
+class Near:
+    """The device and its memory."""
+
+    bytes: int
+    bandwidth: float
+    push_share: float  # of that bandwidth, reached by a kernel that pushes along edges
+    update_bytes: int  # of near memory touched per edge, besides the edge
+    launch_seconds: float
+
+
+@dataclass(frozen=True)
+class Host:
+    """The processor that packs lists."""
+
+    cores: int
+    pack_bandwidth: float  # bytes of lists, one core of all
+
+
+@dataclass(frozen=True)
+class Device:
+    """A GPU in its host."""
+
+    name: str
+    link: Bus
+    managed: Paging
+    near: Near
+    host: Host
+    sources: dict[str, str]  # of every figure, by "section.key"
+
+    def profile(self) -> Profile:
+        """What policies see: the cost of bulk bytes and of full requests."""
+        rate = self.link.direct[-1] / self.link.request_bytes
+        packing = self.host.cores * self.host.pack_bandwidth
+        return Profile(
+            f"{PREFIX}{self.name}", self.link.bandwidth, rate, self.link.request_bytes, self.link.in_flight, False, (), packing
+        )
+
+
+SECTIONS: dict[str, type[Any]] = {"link": Bus, "managed": Paging, "near": Near, "host": Host}
+
+
+def builtin() -> list[str]:
+    """Names of the devices that come with Isthmus."""
+    return sorted(file.name.removesuffix(".toml") for file in folder().iterdir() if file.name.endswith(".toml"))
+
+
+def find(text: str) -> Device:
+    """The device that `model:NAME` or `model:./mine.toml` means; the prefix may be left out."""
+    name = text.removeprefix(PREFIX)
+    if name in builtin():
+        return parse(read(folder() / f"{name}.toml"), f"{name}.toml")
+    if "/" in name or name.endswith(".toml"):
+        return parse(read(Path(name)), name)
+    raise OptionError(f"device: {PREFIX}{name}: expected one of {', '.join(builtin())}, or a file such as {PREFIX}./mine.toml")
+
+
+def folder() -> Any:
+    return files("isthmus.link") / "profiles"
+
+
+def read(path: Any) -> str:
+    try:
+        return str(path.read_text("utf-8"))
+    except OSError as error:
+        raise OptionError(f"device: {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise OptionError(f"device: {path}: not a text file in UTF-8") from error
+
+
+def parse(text: str, file: str) -> Device:
+    """A device from the text of its file; `file` is for messages."""
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise OptionError(f"{file}: not TOML: {error}") from error
+    base = tables.pop("base", None)
+    if base is not None and base not in builtin():
+        raise OptionError(f"{file}: base: expected one of {', '.join(builtin())}, got {base!r}")
+    inherited = tomllib.loads(read(folder() / f"{base}.toml")) if base else {}
+    name = tables.pop("name", None)
+    if not isinstance(name, str) or not name:
+        raise OptionError(f'{file}: name: expected name = "...", {got(name)}')
+    for key in tables.keys() - SECTIONS.keys():
+        raise OptionError(f"{file}: {key}: unknown; expected name, base and the tables {', '.join(SECTIONS)}")
+    sources: dict[str, str] = {}
+    parts = {key: section(file, key, kind, tables.get(key, {}), inherited.get(key, {}), sources) for key, kind in SECTIONS.items()}
+    return checked(Device(name=name, sources=sources, **parts), file)
+
+
+def section(file: str, table: str, kind: type[Any], given: Any, inherited: dict[str, Any], sources: dict[str, str]) -> Any:
+    """One table of figures, as the dataclass that it fills; notes their sources."""
+    if not isinstance(given, dict):
+        raise OptionError(f"{file}: {table}: expected a table of figures, {got(given)}")
+    known = {field.name: str(field.type) for field in fields(kind)}
+    for key in given.keys() - known.keys():
+        raise OptionError(f"{file}: [{table}] {key}: unknown; expected {', '.join(known)}")
+    figures = {**inherited, **given}
+    values = {}
+    for key, type_ in known.items():
+        where = f"{file}: [{table}] {key}"
+        if key not in figures:
+            raise OptionError(f'{where} is missing; give {key} = {{ value = ..., source = "..." }}')
+        values[key], sources[f"{table}.{key}"] = figure(where, figures[key], type_)
+    return kind(**values)
+
+
+def figure(where: str, entry: Any, kind: str) -> tuple[Any, str]:
+    """The value and the source of one figure."""
+    if not isinstance(entry, dict) or entry.keys() != {"value", "source"}:
+        raise OptionError(f'{where}: expected {{ value = ..., source = "..." }}, {got(entry)}')
+    value, source = entry["value"], entry["source"]
+    if not isinstance(source, str) or not source.strip():
+        raise OptionError(f"{where}: source: expected where the figure was published, {got(source)}")
+    if kind == "int":
+        good, expected = whole(value), "a whole number above 0"
+    elif kind == "float":
+        good, expected = positive(value), "a number above 0"
+    else:
+        good, expected = isinstance(value, list) and all(map(positive, value)), "a list of numbers above 0"
+        value = tuple(map(float, value)) if good else value
+    if not good:
+        raise OptionError(f"{where}: value: expected {expected}, {got(value)}")
+    return (float(value) if kind == "float" else value), source
+
+
+def checked(device: Device, file: str) -> Device:
+    """The device, if its figures fit together."""
+    link, managed, near = device.link, device.managed, device.near
+    for where, share in (
+        ("[managed] grow_share", managed.grow_share), ("[managed] peak_share", managed.peak_share), ("[near] push_share", near.push_share)
+    ):  # fmt: skip
+        if share > 1:
+            raise OptionError(f"{file}: {where}: expected a share of at most 1, got {share:g}")
+    sizes = (link.sector_bytes, link.request_bytes, managed.page_bytes, managed.first_bytes, managed.block_bytes)
+    if list(sizes) != sorted(sizes) or any(size & (size - 1) for size in sizes):
+        raise OptionError(
+            f"{file}: [link] sector_bytes <= request_bytes <= [managed] page_bytes <= first_bytes <= block_bytes: "
+            f"expected powers of two in this order, got {', '.join(map(str, sizes))}"
+        )
+    steps = link.request_bytes // link.sector_bytes
+    if len(link.direct) != steps:
+        raise OptionError(f"{file}: [link] direct: expected {steps} bandwidths, one for every number of sectors, got {len(link.direct)}")
+    return device
+
+
+def positive(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")
+
+
+def whole(value: Any) -> bool:
+    return isinstance(value, int) and positive(value)
+
+
+def got(value: Any) -> str:
+    return "got nothing" if value is None else f"got {value!r}"

@@ -1,0 +1,211 @@
+"""Managed memory: pages that come when a kernel faults on them, and go when room is short.
+
+Faults are handled in batches. In every batch the driver looks at the blocks (2 MB) that faulted: a region of them, from
+one page up in powers of two, of which more than `grow_share` is near or wanted, comes whole; so what one fault brings
+grows from a page to a block as its neighbours fault too. Room is made by evicting whole blocks, the one that received
+a page longest ago first: a device does not tell which pages it reads. This is what NVIDIA's open driver does
+(nvidia-uvm: uvm_perf_prefetch.c, uvm_pmm_gpu.c), and what Ganguly et al., ISCA 2019, found from outside.
+
+Left out: thrashing detection, access counters, and chunks smaller than a block when room is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from isthmus.kernels.gather import pack
+from isthmus.link.device import Paging
+from isthmus.link.link import Array, Extents
+
+AHEAD = 8192  # pages looked at together; only bounds the time it takes to look
+
+
+@dataclass
+class Migrated:
+    """What made pages near."""
+
+    bytes: int = 0
+    faults: int = 0
+    batches: int = 0
+    migrations: int = 0  # stretches of pages that came at once
+    evicted: int = 0  # bytes that had to go
+
+
+class ManagedMemory:
+    """Far sections seen through a piece of near memory. Not for several threads at once."""
+
+    def __init__(self, sections: list[Array], paging: Paging, memory: Array) -> None:
+        self._sections, self._paging = sections, paging
+        page = paging.page_bytes
+        self._per_block = paging.block_bytes // page
+        self.room = memory.size // page  # pages
+        self._memory = memory
+        blocks = [-(-section.size // paging.block_bytes) for section in sections]
+        self._first = np.concatenate([[0], np.cumsum(blocks)]) * self._per_block  # page of each section's start
+        self._slots = np.full(int(self._first[-1]), -1, np.int64)  # where a page lies near; -1: it does not
+        self._exists = np.zeros(self._slots.size, np.bool_)
+        for begin, section in zip(self._first, sections, strict=False):
+            self._exists[begin : begin + -(-section.size // page)] = True
+        self._free = np.arange(self.room)  # slots, of which the first `_left` are free
+        self._left = self.room
+        self._counts = np.zeros(sum(blocks), np.int64)  # pages of each block that are near
+        self._filled = np.zeros(sum(blocks), np.int64)  # when it last received one
+        self._time = 0
+
+    @property
+    def free_bytes(self) -> int:
+        return self._left * self._paging.page_bytes
+
+    def near(self, extents: Extents) -> Array:
+        """Which extents are near in whole."""
+        pieces = self._pieces(extents)
+        absent = np.bincount(pieces.extents[self._slots[pieces.pages] < 0], minlength=extents.lengths.size)
+        return np.asarray(absent == 0)
+
+    def read(self, extents: Extents, buffer: Array) -> Migrated:
+        """Fill `buffer` with extents, making their pages near on the way."""
+        done, at = Migrated(), 0
+        pieces = self._pieces(extents)
+        while at < pieces.pages.size:
+            stop = at + self._batch(pieces.pages[at : at + min(self.room, AHEAD)])
+            wanted = np.unique(pieces.pages[at:stop])
+            faulted = wanted[self._slots[wanted] < 0]
+            if faulted.size:
+                done.faults += int(faulted.size)
+                done.batches += 1
+                self._migrate(self._grown(faulted, wanted), wanted, done)
+            begins = self._slots[pieces.pages[at:stop]] * self._paging.page_bytes + pieces.starts[at:stop]
+            pack(self._memory, begins, pieces.lengths[at:stop], pieces.places[at:stop], buffer, 0, stop - at)
+            at = stop
+        return done
+
+    def admit(self, extents: Extents) -> Migrated:
+        """Bring pages of extents near while there is room that no page has to leave, without faults."""
+        done = Migrated()
+        wanted = np.unique(self._pieces(extents).pages)
+        come = wanted[self._slots[wanted] < 0][: self._left]
+        self._migrate(come, come, done)
+        return done
+
+    def prefetch(self, section: int, begin: int, end: int) -> Migrated:
+        """Bring bytes begin:end of a section near before anybody faults on them; earlier pages may have to go."""
+        done = Migrated()
+        page = self._paging.page_bytes
+        pages = self._first[section] + np.arange(begin // page, -(-min(end, self._sections[section].size) // page))
+        for at in range(0, pages.size, max(1, min(self.room, self._per_block))):
+            wanted = pages[at : at + min(self.room, self._per_block)]
+            self._migrate(wanted[self._slots[wanted] < 0], wanted, done)
+        return done
+
+    def _batch(self, pages: Array) -> int:
+        """How many of these pages a kernel gets through before a batch of faults is full."""
+        absent = self._slots[pages] < 0
+        absent[1:] &= pages[1:] != pages[:-1]
+        full = int(np.searchsorted(np.cumsum(absent), self._paging.batch_faults, "right"))
+        return max(full, 1)
+
+    def _grown(self, faulted: Array, wanted: Array) -> Array:
+        """Pages that come with these faults, without those that are near; the faults alone where the rest has no room."""
+        blocks = np.unique(faulted // self._per_block)
+        table = blocks[:, None] * self._per_block + np.arange(self._per_block)
+        near = self._slots[table] >= 0
+        faults = np.isin(table, faulted, assume_unique=True)
+        come = table[grow(near, faults, self._paging) & ~near & self._exists[table]]
+        stay = wanted.size - faulted.size
+        return come if come.size + stay <= self.room else faulted
+
+    def _migrate(self, come: Array, wanted: Array, done: Migrated) -> None:
+        """Bring pages near that are not; the wanted ones stay."""
+        if not come.size:
+            return
+        self._make_room(int(come.size), wanted, np.unique(np.concatenate([come, wanted]) // self._per_block), done)
+        self._left -= int(come.size)
+        slots = self._free[self._left : self._left + come.size]
+        self._slots[come] = slots
+        self._time += 1
+        blocks, counts = np.unique(come // self._per_block, return_counts=True)
+        self._counts[blocks] += counts
+        self._filled[blocks] = self._time
+        page = self._paging.page_bytes
+        places = np.searchsorted(self._first, come, "right") - 1
+        copy(self._sections, Extents(places, (come - self._first[places]) * page, np.full(come.size, page), slots * page), self._memory)
+        done.bytes += int(come.size) * page
+        done.migrations += 1 + int(((np.diff(come) != 1) | (np.diff(come // self._per_block) != 0)).sum())
+
+    def _make_room(self, pages: int, wanted: Array, busy: Array, done: Migrated) -> None:
+        """Evict blocks that are not busy, the longest filled first; if that is too little, pages of the others nobody wants."""
+        short = pages - self._left
+        if short <= 0:
+            return
+        idle = np.setdiff1d(np.flatnonzero(self._counts), busy, assume_unique=True)
+        idle = idle[np.argsort(self._filled[idle], kind="stable")]
+        enough = int(np.searchsorted(np.cumsum(self._counts[idle]), short)) + 1
+        gone = self._pages_of(idle[:enough])
+        if gone.size < short:
+            spare = np.setdiff1d(self._pages_of(busy), wanted, assume_unique=True)
+            gone = np.concatenate([gone, spare[: short - gone.size]])
+        self._free[self._left : self._left + gone.size] = self._slots[gone]
+        self._left += int(gone.size)
+        self._slots[gone] = -1
+        np.subtract.at(self._counts, gone // self._per_block, 1)
+        done.evicted += int(gone.size) * self._paging.page_bytes
+
+    def _pages_of(self, blocks: Array) -> Array:
+        """Pages of some blocks that are near."""
+        table = (blocks[:, None] * self._per_block + np.arange(self._per_block)).ravel()
+        return table[self._slots[table] >= 0]
+
+    def _pieces(self, extents: Extents) -> Pieces:
+        """Extents cut at page boundaries."""
+        page = self._paging.page_bytes
+        sizes = np.array([section.size for section in self._sections])[extents.sections]
+        ends = np.minimum(extents.offsets + extents.lengths, sizes)
+        first = extents.offsets // page
+        counts = np.maximum(-(-ends // page) - first, 0)
+        which = np.repeat(np.arange(counts.size), counts)
+        pages = first[which] + np.arange(which.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        begins = np.maximum(extents.offsets[which], pages * page)
+        stops = np.minimum(ends[which], (pages + 1) * page)
+        places = extents.places[which] + begins - extents.offsets[which]
+        return Pieces(which, self._first[extents.sections[which]] + pages, begins - pages * page, stops - begins, places)
+
+
+@dataclass
+class Pieces:
+    """Parts of extents that lie in one page each."""
+
+    extents: Array  # which one
+    pages: Array
+    starts: Array  # bytes from the page's start
+    lengths: Array
+    places: Array
+
+
+def grow(near: Array, faults: Array, paging: Paging) -> Array:
+    """Which pages of some blocks come, given those that are near and those that faulted; one row for each block."""
+    rows, pages = faults.shape
+    come = faults.copy()
+    regions = come.reshape(rows, -1, paging.first_bytes // paging.page_bytes)
+    regions |= regions.any(axis=2, keepdims=True)
+    full = near | come
+    size = 2 * regions.shape[2]
+    while size <= pages:
+        counts = full.reshape(rows, -1, size).sum(axis=2)
+        dense = (counts > paging.grow_share * size) & faults.reshape(rows, -1, size).any(axis=2)
+        come |= np.repeat(dense, size, axis=1)
+        size *= 2
+    return come
+
+
+def copy(sections: list[Array], extents: Extents, out: Array) -> int:
+    """Copy extents out of sections, which may end before the last of them do; returns the bytes copied."""
+    copied = 0
+    for section in np.unique(extents.sections).tolist():
+        mine = extents.sections == section
+        begins, places = extents.offsets[mine], extents.places[mine]
+        lengths = np.clip(sections[section].size - begins, 0, extents.lengths[mine])
+        pack(sections[section], begins, lengths, places, out, 0, lengths.size)
+        copied += int(lengths.sum())
+    return copied

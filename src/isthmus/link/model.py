@@ -1,0 +1,179 @@
+"""The modelled link: far memory is an array, near memory a buffer, and what joins them is a device's interconnect.
+
+Bytes really move, so engines and kernels work as on any link. What the interconnect would see of it is counted exactly;
+the seconds it would take follow from the counts (`costs.py`), and what overlaps with what from the clock (`clock.py`).
+An engine says how its bytes move:
+
+| call | like | counted |
+|---|---|---|
+| `move` | cudaMemcpyAsync of every extent | bytes in full requests |
+| `gather` | a kernel that reads mapped memory | requests of 32 to 128 bytes, list by list |
+| `pack` | the host packs lists, then one cudaMemcpyAsync | packed bytes and their index |
+| `page` | a kernel that reads managed memory | pages, faults in batches, evictions; what the hint leaves far, as `gather` |
+| `prefetch` | cudaMemPrefetchAsync | pages, without faults |
+| `copy_back` | cudaMemcpy to the host, waited for | bytes the other way |
+
+Each adds to what its channel has `Moved`, which `take` hands over.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from isthmus.errors import BudgetError
+from isthmus.graph.files import aligned_empty
+from isthmus.link import costs, requests
+from isthmus.link.device import Device
+from isthmus.link.hints import Hint
+from isthmus.link.link import Array, Extents, Link
+from isthmus.link.managed import ManagedMemory, Migrated, copy
+from isthmus.link.requests import Lists
+
+CHANNELS = 3  # as many as other links have
+
+
+@dataclass
+class Moved:
+    """What crossed the link, and how long that keeps the link and the host busy. Requests carry at most a line each."""
+
+    bytes: int = 0
+    back_bytes: int = 0  # to the host
+    requests: int = 0
+    copies: int = 0  # explicit ones, and migrations
+    faults: int = 0
+    batches: int = 0  # of faults
+    link_seconds: float = 0.0
+    host_seconds: float = 0.0  # of as many cores as packed
+
+    def add(self, other: Moved) -> None:
+        for field in fields(self):
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
+
+
+class ModelLink(Link):
+    """Far arrays behind a modelled interconnect. `page_bytes` of near memory are for managed pages, which follow the hint.
+
+    A channel is for one thread at a time.
+    """
+
+    def __init__(self, arrays: list[Array], device: Device, page_bytes: int = 0, hint: Hint = Hint.NONE) -> None:
+        self.device = device
+        self.profile = device.profile()
+        self.notes = [f"seconds are modelled: {device.name}"]
+        self._sections = [array.view(np.uint8) for array in arrays]
+        self._hint = hint
+        self._moved = [Moved() for _ in range(CHANNELS)]
+        self.total = Moved()
+        self._lock = threading.Lock()
+        self.pages: ManagedMemory | None = None
+        if page_bytes:
+            if page_bytes < device.managed.page_bytes:
+                raise BudgetError(f"managed memory needs at least one page of {device.managed.page_bytes} bytes; got {page_bytes}")
+            self.pages = ManagedMemory(self._sections, device.managed, aligned_empty(page_bytes, np.uint8))
+
+    def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
+        moved = copy(self._sections, extents, buffer.view(np.uint8))
+        copies = int(extents.lengths.size)
+        return self._count(channel, Moved(moved, 0, self._full(moved), copies, link_seconds=costs.bulk(self.device, moved, copies)))
+
+    def gather(self, extents: Extents, buffer: Array, lists: Lists, channel: int = 0) -> int:
+        """Fill `buffer` with extents, which hold the lists that a kernel reads; returns the requests it would make."""
+        copy(self._sections, extents, buffer.view(np.uint8))
+        return self._count(channel, self._direct(lists.extents()))
+
+    def pack(self, extents: Extents, buffer: Array, index_bytes: int, channel: int = 0, cores: int | None = None) -> int:
+        """Fill `buffer` with extents of any length that the host packs first; `index_bytes` tell the kernel where lists begin.
+
+        They travel in one copy.
+        """
+        packed = copy(self._sections, extents, buffer.view(np.uint8))
+        moved = packed + index_bytes
+        return self._count(
+            channel,
+            Moved(
+                moved, 0, self._full(moved), 1, link_seconds=costs.bulk(self.device, moved, 1),
+                host_seconds=costs.compaction(self.device, moved, cores),
+            ),
+        )  # fmt: skip
+
+    def page(self, extents: Extents, buffer: Array, lists: Lists, channel: int = 0) -> int:
+        """Fill `buffer` with extents, which hold the lists that a kernel reads out of managed pages.
+
+        Pages that are not near come, at a fault; or, where they are mapped from the start, while there is room.
+        """
+        near = buffer.view(np.uint8)
+        with self._lock:
+            pages = self._managed()
+            if not self._hint.direct:
+                moved = self._paged(pages.read(extents, near))
+            else:
+                wanted = lists.extents()
+                moved = self._brought(pages.admit(wanted))
+                moved.add(self._direct(some(wanted, ~pages.near(wanted))))
+                here = pages.near(extents)
+                pages.read(some(extents, here), near)
+                copy(self._sections, some(extents, ~here), near)
+        return self._count(channel, moved)
+
+    def prefetch(self, section: int, begin: int, end: int, channel: int = 0) -> int:
+        """Make the pages of bytes begin:end of a section near."""
+        with self._lock:
+            moved = self._brought(self._managed().prefetch(section, begin, end))
+        return self._count(channel, moved)
+
+    def copy_back(self, size: int, channel: int = 0) -> int:
+        """Count bytes that the host waits for: the frontier, or what was selected. Both sides share memory here, so none move."""
+        seconds = float(costs.copy_back(self.device, size, 1))
+        return self._count(channel, Moved(0, size, self._full(size), 1, link_seconds=seconds))
+
+    def take(self, channel: int = 0) -> Moved:
+        """What the channel has moved since it was last asked."""
+        moved, self._moved[channel] = self._moved[channel], Moved()
+        return moved
+
+    def _managed(self) -> ManagedMemory:
+        if self.pages is None:
+            raise BudgetError("no near memory was set aside for managed pages")
+        return self.pages
+
+    def _direct(self, lists: Extents) -> Moved:
+        """Lists that a kernel reads where they are."""
+        link = self.device.link
+        counts = requests.count(lists.offsets, lists.lengths, link.request_bytes, link.sector_bytes)
+        sectors = int(counts @ np.arange(1, counts.size + 1))
+        return Moved(sectors * link.sector_bytes, 0, int(counts.sum()), link_seconds=float(costs.direct(self.device, counts)))
+
+    def _paged(self, migrated: Migrated) -> Moved:
+        """Pages that came at a fault."""
+        moved = self._brought(migrated)
+        seconds = costs.paged(self.device, migrated.bytes, migrated.batches, migrated.migrations, moved.back_bytes)
+        moved.faults, moved.batches, moved.link_seconds = migrated.faults, migrated.batches, float(seconds)
+        return moved
+
+    def _brought(self, migrated: Migrated) -> Moved:
+        """Pages that came without one."""
+        back = migrated.evicted if self._hint.copies_back else 0
+        seconds = costs.bulk(self.device, migrated.bytes, migrated.migrations) + back / self.device.link.back_bandwidth
+        return Moved(migrated.bytes, back, self._full(migrated.bytes) + self._full(back), migrated.migrations, link_seconds=seconds)
+
+    def _full(self, size: int) -> int:
+        """Requests that carry `size` bytes when all are full."""
+        return -(-size // self.device.link.request_bytes)
+
+    def _count(self, channel: int, moved: Moved) -> int:
+        self._moved[channel].add(moved)
+        with self._lock:
+            self.total.add(moved)
+        return moved.requests
+
+    def close(self) -> None:
+        self._sections = []
+        self.pages = None
+
+
+def some(extents: Extents, which: Array) -> Extents:
+    """The extents that a mask picks."""
+    return Extents(*(column[which] for column in extents.columns))

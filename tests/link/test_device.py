@@ -1,0 +1,125 @@
+"""Devices: the figures that come with Isthmus, and files that users write."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from isthmus.errors import OptionError
+from isthmus.link.device import SECTIONS, Device, builtin, find, parse
+
+NAMES = ["a100", "a5000", "gh200", "gtx1080", "h100", "p100", "rtx2080ti"]
+WHOLE = (files("isthmus.link") / "profiles" / "rtx2080ti.toml").read_text("utf-8")
+
+
+def test_what_comes_with_isthmus():
+    assert builtin() == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_figure_has_a_source(name: str) -> None:
+    device = find(f"model:{name}")
+    figures = {f"{table}.{field.name}" for table, kind in SECTIONS.items() for field in fields(kind)}
+    assert device.sources.keys() == figures
+    assert all(len(source) > 10 for source in device.sources.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_short_requests_follow_emogi(name: str) -> None:
+    """A request of s bytes takes 0.625 + 0.375 s / 128 of the time of a full one, so 32 B reach about a third."""
+    direct = find(name).link.direct
+    expected = [s / 128 / (0.625 + 0.375 * s / 128) * direct[-1] for s in (32, 64, 96, 128)]
+    assert direct == pytest.approx(expected, rel=1e-3)
+    assert direct[0] / direct[-1] == pytest.approx(1 / 3, abs=0.02)
+
+
+def test_what_policies_see() -> None:
+    profile = find("rtx2080ti").profile()
+    assert (profile.bandwidth, profile.block, profile.depth, profile.measured) == (12.3e9, 128, 256, False)
+    assert profile.break_even_gap == 128, "a full request costs what its bytes cost in bulk"
+    assert profile.compaction == pytest.approx(10 * 3.84e9)
+    assert "RTX 2080 Ti" in str(profile)
+
+
+def test_a_file_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('base = "a100"\nname = "Mine"\n[link]\nbandwidth = { value = 20e9, source = "measured here" }\n')
+    device = find(f"model:{path}")
+    assert (device.name, device.link.bandwidth, device.sources["link.bandwidth"]) == ("Mine", 20e9, "measured here")
+    assert device.near == find("a100").near, "the rest is that of the base"
+
+
+def test_a_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(WHOLE)
+    assert find(str(path)) == find("rtx2080ti")
+
+
+@pytest.mark.parametrize("name", ["v100", "", "rtx2080ti.toml.bak"])
+def test_a_name_that_is_not_known(name: str) -> None:
+    with pytest.raises(OptionError, match=rf"model:{name}: expected one of a100, .*, or a file such as model:\./mine\.toml"):
+        find(f"model:{name}")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"none\.toml: No such file"):
+        find(str(tmp_path / "none.toml"))
+    with pytest.raises(OptionError, match="Is a directory"):
+        find(f"{tmp_path}/")
+    (tmp_path / "odd.toml").write_bytes(b"name = \xff")
+    with pytest.raises(OptionError, match=r"odd\.toml: not a text file in UTF-8"):
+        find(str(tmp_path / "odd.toml"))
+
+
+def changed(key: str, value: str) -> str:
+    """The text of a device with one line replaced; an empty value removes it."""
+    text, count = re.subn(rf"^{key} = .*$", f"{key} = {value}" if value else "", WHOLE, flags=re.MULTILINE)
+    assert count >= 1
+    return text
+
+
+def refused(text: str, match: str) -> None:
+    with pytest.raises(OptionError, match=match):
+        parse(text, "mine.toml")
+
+
+def test_missing() -> None:
+    refused(changed("in_flight", ""), r"mine\.toml: \[link\] in_flight is missing; give in_flight = \{ value")
+    refused(changed("name", ""), r'mine\.toml: name: expected name = "\.\.\.", got nothing')
+    refused(changed("name", "7"), r"mine\.toml: name: expected .*, got 7")
+
+
+def test_unknown() -> None:
+    refused(WHOLE.replace("in_flight", "inflight"), r"mine\.toml: \[link\] inflight: unknown; expected bandwidth, .*in_flight")
+    refused(WHOLE + "\n[cpu]\n", r"mine\.toml: cpu: unknown; expected name, base and the tables link, managed, near, host")
+    refused('base = "v100"\n' + WHOLE, r"mine\.toml: base: expected one of a100, .*, got 'v100'")
+
+
+def test_of_the_wrong_kind() -> None:
+    refused("name = ", r"mine\.toml: not TOML")
+    refused('name = "x"\nlink = 3\n', r"mine\.toml: link: expected a table of figures, got 3")
+    refused(changed("cores", "10"), r'mine\.toml: \[host\] cores: expected \{ value = \.\.\., source = "\.\.\." \}, got 10')
+    refused(changed("cores", "{ value = 10 }"), r"\[host\] cores: expected \{ value")
+    refused(changed("cores", '{ value = 10, source = " " }'), r"\[host\] cores: source: expected where the figure was published")
+    refused(changed("cores", '{ value = 2.5, source = "x" }'), r"\[host\] cores: value: expected a whole number above 0, got 2\.5")
+    refused(changed("cores", '{ value = true, source = "x" }'), r"\[host\] cores: value: expected a whole number above 0, got True")
+    refused(changed("back_bandwidth", '{ value = "fast", source = "x" }'), r"\[link\] back_bandwidth: value: .* above 0, got 'fast'")
+    refused(changed("back_bandwidth", '{ value = inf, source = "x" }'), r"expected a number above 0, got inf")
+    refused(changed("fault_seconds", '{ value = 0, source = "x" }'), r"\[managed\] fault_seconds: value: expected a number above 0, got 0")
+    refused(changed("direct", '{ value = 3, source = "x" }'), r"\[link\] direct: value: expected a list of numbers above 0, got 3")
+
+
+def test_figures_that_do_not_fit_together() -> None:
+    refused(changed("direct", '{ value = [1, 2], source = "x" }'), r"\[link\] direct: expected 4 bandwidths, .*, got 2")
+    refused(changed("peak_share", '{ value = 1.2, source = "x" }'), r"\[managed\] peak_share: expected a share of at most 1, got 1\.2")
+    refused(changed("page_bytes", '{ value = 5000, source = "x" }'), r"expected powers of two in this order, got 32, 128, 5000")
+    refused(changed("first_bytes", '{ value = 2048, source = "x" }'), r"expected powers of two in this order")
+
+
+def test_whole_numbers_may_stand_for_seconds_and_rates() -> None:
+    device: Device = parse(changed("back_bandwidth", '{ value = 9000000000, source = "x" }'), "mine.toml")
+    assert device.link.back_bandwidth == 9e9 and isinstance(device.link.back_bandwidth, float)
