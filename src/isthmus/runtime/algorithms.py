@@ -12,6 +12,7 @@ import numpy as np
 
 from isthmus.errors import OptionError
 from isthmus.graph.graph import Graph
+from isthmus.policies.recipes import recipe
 from isthmus.programs.bfs import BFS
 from isthmus.programs.components import Components
 from isthmus.programs.pagerank import FixedPageRank, PageRank, Strengths
@@ -57,7 +58,10 @@ def sssp(graph: Graph, source: Any, cutoff: float | None = None, predecessors: b
 
 def must_fit(program: Program, graph: Graph, how: dict[str, Any]) -> None:
     """Raise BudgetError now if a later pass would."""
-    plan(graph, program, how.get("memory"), how.get("threads") or default_threads(), how.get("policy", "auto"))
+    policy = how.get("policy", "auto")
+    near = plan(graph, program, how.get("memory"), how.get("threads") or default_threads(), policy, recipe(policy).keeps)
+    if how.get("rehearse"):
+        how["rehearse"](program, near)
 
 
 def with_predecessors(result: Result, graph: Graph, source: Any, weighted: bool, how: dict[str, Any]) -> Result:

@@ -33,6 +33,8 @@ class Near:
     resident: bool
     cache: int  # for edges that stay near
     notes: list[str] = field(default_factory=list)
+    least: int = 0  # the smallest budget that works
+    whole: int = 0  # the smallest that all edges fit in
 
     @property
     def peak(self) -> int:
@@ -40,7 +42,8 @@ class Near:
 
     def as_dict(self) -> dict[str, object]:
         split = asdict(self)
-        split.pop("notes")
+        for other in ("notes", "least", "whole"):
+            split.pop(other)
         return split
 
 
@@ -61,20 +64,21 @@ def plan(graph: Graph, program: Program, memory: str | int | None, threads: int,
         budget = vertex + max(wanted, least_edges)
     else:
         budget = int(available() * DEFAULT_SHARE) if memory is None else parse_size(memory)
-    if budget < vertex + least_edges:
-        least = vertex + least_edges
+    least = vertex + least_edges
+    if budget < least:
         raise BudgetError(
             f"{program.name} on {graph} needs at least {format_size(least)} near memory (vertex state {format_size(vertex)}); "
             f"got {format_size(budget)}. Give --memory {least // 10**6 + 1}MB or more"
         )
     room = budget - vertex
     # A recipe that was asked for by name moves edges even when they would fit, unless the budget is the default.
-    resident = room >= edge_bytes + n * program.solve_bytes and (policy == "auto" or memory is None)
+    all_edges = edge_bytes + n * program.solve_bytes
+    resident = room >= all_edges and (policy == "auto" or memory is None)
     if resident:
         state += n * program.solve_bytes
     edges = edge_bytes if resident else min(room, most_staging(edge_bytes))
     cache = min(room - edges, edge_bytes) if keeps and not resident else 0
-    return Near(budget, state, offsets, frontier, edges, resident, cache, notes)
+    return Near(budget, state, offsets, frontier, edges, resident, cache, notes, least, max(least, vertex + all_edges))
 
 
 def parse_share(text: str) -> float:

@@ -40,7 +40,12 @@ from isthmus.schedule.plain import Plain
 from isthmus.threads import Team
 
 Watch = Callable[[Iteration], None]
+Rehearse = Callable[[Program, Near], None]
 DEVICES = ("auto", "cpu")
+
+
+class Rehearsed(Exception):
+    """A run was not to go further than its plan."""
 
 
 def quiet(iteration: Iteration) -> None:
@@ -50,11 +55,12 @@ def quiet(iteration: Iteration) -> None:
 def execute(
     program: Program, graph: Graph, *, device: str = "auto", memory: str | int | None = None, policy: str = "auto",
     threads: int | None = None, verify: bool = False, watch: Watch = quiet, say: Callable[[str], None] | None = None,
-    far: str = "auto",
+    far: str = "auto", rehearse: Rehearse | None = None,
 ) -> Result:  # fmt: skip
     """Run `program` on `graph`. These options change speed, never answers.
 
-    `far` says where edges wait: "auto", or "ram" to copy them out of memory as if it were far (for tests).
+    `far` says where edges wait: "auto", or "ram" to copy them out of memory as if it were far (for tests). `rehearse` is
+    told what would be done, and Rehearsed is raised instead of doing it.
     """
     if device not in DEVICES:
         raise OptionError(f"device: expected one of {', '.join(DEVICES)}, got {device!r}")
@@ -71,6 +77,9 @@ def execute(
             if memory is not None and policy == "auto":
                 raise BudgetError(f"{graph} is in memory already and does not fit the budget; ingest it into a store, or raise --memory")
             near.resident = True
+        if rehearse is not None:
+            rehearse(program, near)
+            raise Rehearsed
         trace = Trace(notes=list(near.notes))
         link = open_link(graph, program, verify, far, not near.resident, say or ignore)
         stack.callback(link.close)

@@ -62,6 +62,7 @@ def php(graph: Graph, source: Any, alpha: float = 0.8, tol: float = 1e-6, weight
     need_weights(graph, weight, "php")
     if not weight:
         return execute(PHP(source, alpha, tol), graph, **how)
+    must_fit(PHP(source, alpha, tol, np.empty(0)), graph, how)
     strengths = execute(Strengths(), graph, **how)
     return merged(execute(PHP(source, alpha, tol, strengths._columns["strength"]), graph, **how), strengths)
 
