@@ -20,7 +20,7 @@ from isthmus.programs.spanning_forest import SpanningForest
 from isthmus.programs.strong_components import StrongComponents
 from isthmus.programs.triangles import TriangleCount
 from isthmus.programs.widest_path import WidestPath
-from isthmus.runtime.algorithms import merged, weakly_connected_components
+from isthmus.runtime.algorithms import merged, must_fit, weakly_connected_components
 from isthmus.runtime.edge_result import EdgeResult
 from isthmus.runtime.execute import execute
 from isthmus.runtime.result import Result
