@@ -33,6 +33,7 @@ _WHERE = {
     "minimum_spanning_forest": ("isthmus.runtime.more_algorithms", "minimum_spanning_forest"),
     "strongly_connected_components": ("isthmus.runtime.more_algorithms", "strongly_connected_components"),
     "circuit": ("isthmus.runtime.simulations", "circuit"),
+    "nn_inference": ("isthmus.runtime.simulations", "nn_inference"),
     "compare": ("isthmus.runtime.compare", "compare"),
     "monotone": ("isthmus.programs.program", "monotone"),
     "accumulative": ("isthmus.programs.program", "accumulative"),
@@ -70,7 +71,7 @@ if TYPE_CHECKING:
         triangle_count,
         widest_path,
     )
-    from isthmus.runtime.simulations import circuit
+    from isthmus.runtime.simulations import circuit, nn_inference
 
 
 def __getattr__(name: str) -> Any:

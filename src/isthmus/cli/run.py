@@ -152,6 +152,26 @@ def circuit(
     return {"fixed": fixed, "currents": currents, "resistances": resistances, "tol": tol, "max_iter": max_iter}
 
 
+def nn_inference(
+    inputs: Annotated[Path, typer.Option(help="NAME.npy: a row per input, a column per input neuron.", show_default=False)],
+    biases: Annotated[
+        Path | None, typer.Option(help="NAME.npz with `biases`, one per vertex in ascending order, and perhaps `layers`.")
+    ] = None,
+    layers: Annotated[
+        str | None, typer.Option(metavar="SIZE,SIZE...", help="Sizes of the layers, which vertices fill in ascending order.")
+    ] = None,
+    activation: Annotated[str, typer.Option(help="Of hidden neurons: identity, relu, tanh or sigmoid.")] = "relu",
+    output_activation: Annotated[str, typer.Option(help="Of output neurons: softmax or any of those.")] = "softmax",
+) -> Answer:
+    """What a layered neural network says to many inputs at once."""
+    from isthmus.cli.arrays import read_array, read_arrays, read_sizes
+
+    network = read_arrays(biases, "biases", "layers") if biases is not None else {}
+    if layers is not None:
+        network["layers"] = read_sizes(layers)
+    return {"inputs": read_array(inputs), **network, "activation": activation, "output_activation": output_activation}
+
+
 def parse_numbers(texts: list[str] | None, graph: Any, what: str) -> dict[Any, float] | None:
     """VERTEX=NUMBER words to a dictionary by vertex id."""
     from isthmus.errors import OptionError
@@ -224,7 +244,8 @@ def act(
 def add_algorithms(group: typer.Typer, shared: Callable[..., None], act: Callable[..., None]) -> None:
     """A command for every algorithm, with its own options and those that the group shares."""
     more = (widest_path, katz, php, multi_source_bfs, label_propagation, core_number, strongly_connected_components,
-            minimum_spanning_forest, triangle_count, local_clustering_coefficient, circuit)  # fmt: skip
+            minimum_spanning_forest, triangle_count, local_clustering_coefficient, circuit,
+            nn_inference)  # fmt: skip
     for algorithm in (bfs, sssp, weakly_connected_components, pagerank, *more):
         group.command(algorithm.__name__)(compose(algorithm, shared, act))
     group.command("wcc", hidden=True)(compose(weakly_connected_components, shared, act))

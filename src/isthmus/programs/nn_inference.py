@@ -1,0 +1,192 @@
+"""Inference of a layered neural network (Scaph's digit recognition), for many inputs that share every read.
+
+Vertices are neurons, an edge's weight is what its head adds of its tail's value. One iteration per layer: the neurons of
+a layer send value times weight to the next one, which sums up, adds its biases and applies its activation. So every edge
+moves once altogether, however many inputs there are. Values are kept for two layers only, the one that sends and the
+one that receives, a row per neuron and in it a value per input.
+
+Every edge must lead from its layer to the next; the first that does not stops the run. Silent neurons (0, as relu
+makes many) send nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from isthmus.errors import OptionError
+from isthmus.kernels import neurons
+from isthmus.programs.program import Array, Facts, Program, State, monotone
+
+ACTIVATIONS = ("identity", "relu", "tanh", "sigmoid")  # in the order of their codes in kernels
+OUTPUT_ACTIVATIONS = ("softmax", *ACTIVATIONS)
+NONE_WRONG = np.iinfo(np.uint64).max
+
+
+@monotone(initial=np.inf, combine="min", start=0, column="layer")
+def depth(layer: int) -> int:
+    """The layers of a network, from its inputs."""
+    return layer + 1
+
+
+@dataclass
+class Layers:
+    """`ranks` numbers the vertices, which are in natural order, layer by layer; `starts` is each layer's first, and the end."""
+
+    ranks: Array
+    starts: list[int]
+
+    @classmethod
+    def of(cls, given: Any, vertices: int) -> Layers:
+        """From the sizes of layers that vertices fill in natural order, or from every vertex's layer number.
+
+        Which of the two is clear: layer numbers begin with 0, and no layer has a size of 0.
+        """
+        numbers = np.asarray(given)
+        if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or numbers.size < 2 or (numbers < 0).any():
+            raise OptionError(f"layers: expected the sizes of two or more layers, or a layer per vertex, got {given!r}")
+        numbers = numbers.astype(np.int64)
+        if (numbers == 0).any():
+            return cls.of_numbers(numbers, vertices)
+        if int(numbers.sum()) != vertices:
+            raise OptionError(f"layers: expected sizes that add up to {vertices} vertices, got {numbers.tolist()}: {numbers.sum()}")
+        return cls(np.arange(vertices, dtype=np.uint32), [0, *np.cumsum(numbers).tolist()])
+
+    @classmethod
+    def of_numbers(cls, numbers: Array, vertices: int) -> Layers:
+        if numbers.size != vertices:
+            raise OptionError(f"layers: expected a layer for each of {vertices} vertices, got {numbers.size}")
+        if numbers.max() >= vertices or (sizes := np.bincount(numbers)).size < 2 or not sizes.all():
+            raise OptionError(f"layers: expected numbers from 0 to {numbers.max()}, each at least once, and at least two of them")
+        ranks = np.empty(vertices, np.uint32)
+        ranks[np.argsort(numbers, kind="stable")] = np.arange(vertices, dtype=np.uint32)
+        return cls(ranks, [0, *np.cumsum(sizes).tolist()])
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def layer(self, rank: int) -> int:
+        return bisect_right(self.starts, rank) - 1
+
+    def size(self, layer: int) -> int:
+        return self.starts[layer + 1] - self.starts[layer]
+
+    @property
+    def widest(self) -> int:
+        return max(self.size(layer) for layer in range(len(self)))
+
+    def places(self, layer: int) -> Array:
+        """The vertices of a layer, as places in natural order."""
+        return np.flatnonzero((self.ranks >= self.starts[layer]) & (self.ranks < self.starts[layer + 1]))
+
+
+class Inference(Program):
+    """`inputs` has a row per input, `biases` an entry per vertex in natural order.
+
+    When an edge does not lead to the next layer, `wrong` is its ends as vertex numbers and their layers.
+    """
+
+    name = "nn_inference"
+    order_free = False  # a layer must be complete before it sends
+
+    def __init__(self, layers: Layers, inputs: Array, biases: Array, activation: str = "relu", output_activation: str = "softmax") -> None:
+        for option, given, known in (
+            ("activation", activation, ACTIVATIONS), ("output_activation", output_activation, OUTPUT_ACTIVATIONS),
+        ):  # fmt: skip
+            if given not in known:
+                raise OptionError(f"{option}: expected one of {', '.join(known)}, got {given!r}")
+        self.layers, self.inputs, self.biases = layers, inputs, biases
+        self.activation, self.output_activation = activation, output_activation
+        n = layers.ranks.size
+        self.state_bytes = 24 + -(-16 * layers.widest * len(inputs) // n)  # ranks, their inverse, biases, marking; two layers' values
+        self.wrong: tuple[int, int, int, int] | None = None
+
+    def reads_weights(self) -> bool:
+        return True
+
+    def functions(self, facts: Facts) -> str:
+        return """
+@compiled
+def source(u, degree, state, params):
+    ranks, values = state[0], state[1]
+    inputs, begin = params[0], params[1]
+    at = (np.int64(ranks[u]) - begin) * inputs
+    for i in range(at, at + inputs):
+        if values[i] != 0.0:
+            return at
+    return -1
+
+
+@compiled
+def edge(x, u, v, w, state, params):
+    ranks, values, sums, wrong = state
+    inputs, begin, next_begin, next_end = params
+    rank = np.int64(ranks[v])
+    if rank < next_begin or rank >= next_end:
+        atomic_min(wrong, 0, np.uint64(u) << np.uint64(32) | np.uint64(v))
+        return False
+    if x >= 0:
+        at = (rank - next_begin) * inputs
+        for i in range(inputs):
+            if values[x + i] != 0.0:
+                atomic_add(sums, at + i, values[x + i] * w)
+    return False
+"""
+
+    def begin(self, facts: Facts) -> State:
+        naturals, layers, count = facts.naturals(), self.layers, len(self.inputs)
+        ranks = layers.ranks if naturals is None else layers.ranks[naturals]
+        members = np.empty(facts.vertices, np.uint32)  # vertices by rank
+        members[ranks] = np.arange(facts.vertices, dtype=np.uint32)
+        biases = np.empty(facts.vertices)
+        biases[layers.ranks] = self.biases
+        values, sums = np.zeros(layers.widest * count), np.zeros(layers.widest * count)
+        values[: layers.size(0) * count] = self.inputs.T.ravel()
+        arrays = (ranks, values, sums, np.full(1, NONE_WRONG, np.uint64))
+        return State(arrays, members[: layers.starts[1]], self._params(0), {"layer": 0, "members": members, "biases": biases})
+
+    def _params(self, layer: int) -> tuple[int, ...]:
+        """How many inputs, where the layer begins, and where the next begins and ends."""
+        starts = [*self.layers.starts, self.layers.starts[-1]]
+        return len(self.inputs), *starts[layer : layer + 3]
+
+    def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
+        ranks, values, sums, wrong = state.arrays
+        if wrong[0] != NONE_WRONG:
+            u, v = int(wrong[0]) >> 32, int(wrong[0]) & 0xFFFFFFFF
+            self.wrong = (u, v, self.layers.layer(int(ranks[u])), self.layers.layer(int(ranks[v])))
+            return False
+        if state.extra["layer"] == len(self.layers) - 1:
+            return False  # the outputs have no edges
+        layer = state.extra["layer"] = state.extra["layer"] + 1
+        self._fire(state, facts, layer, sums)
+        values[:] = 0.0
+        state.arrays = (ranks, sums, values, wrong)
+        state.params = self._params(layer)
+        frontier.wake_all(state.extra["members"][self.layers.starts[layer] : self.layers.starts[layer + 1]])
+        return True
+
+    def _fire(self, state: State, facts: Facts, layer: int, sums: Array) -> None:
+        name = self.output_activation if layer == len(self.layers) - 1 else self.activation
+        code = ACTIVATIONS.index(name) if name in ACTIVATIONS else 0
+        biases = state.extra["biases"][self.layers.starts[layer] :]
+        facts.team.split(lambda a, b: neurons.fire(a, b, len(self.inputs), code, biases, sums), self.layers.size(layer))
+
+    def result(self, state: State, facts: Facts) -> dict[str, Array]:
+        """One array, a row per input and a column per output neuron."""
+        size, count = self.layers.size(len(self.layers) - 1), len(self.inputs)
+        outputs = state.arrays[1][: size * count].reshape(size, count).T
+        return {"outputs": softmax(outputs) if self.output_activation == "softmax" else outputs.copy()}
+
+    def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
+        return {"inputs": len(self.inputs), "layers": len(self.layers), "outputs": columns["outputs"].shape[1]}
+
+
+def softmax(rows: Array) -> Array:
+    """Shares that add up to 1 in every row; larger values get larger shares."""
+    powers = np.exp(rows - rows.max(axis=1, keepdims=True))
+    shares: Array = powers / powers.sum(axis=1, keepdims=True)
+    return shares
