@@ -104,6 +104,18 @@ def test_faults_are_handled_in_batches() -> None:
     assert again == Migrated()
 
 
+def test_several_reads_of_a_page_are_one_fault() -> None:
+    memory = memory_of(4, 32)
+    done = touch(memory, 0, 0, 0, 8, 8, 16, 24)
+    assert (done.faults, done.batches) == (4, 1)
+
+
+def test_nothing_grows_beyond_a_section() -> None:
+    memory = ManagedMemory([numbers(5 * PAGE - 3)], SMALL, np.zeros(32 * PAGE, np.uint8))
+    touch(memory, 0, 1, 2, 3)
+    assert touch(memory, 4).bytes == PAGE, "the rest of the block, of which five pages exist"
+
+
 def test_pages_side_by_side_come_in_one_migration() -> None:
     memory = memory_of(4, 32)
     done = memory.read(extents((0, 0, 4 * PAGE)), np.empty(4 * PAGE, np.uint8))
@@ -114,13 +126,13 @@ def test_pages_side_by_side_come_in_one_migration() -> None:
 
 def test_the_block_filled_longest_ago_goes() -> None:
     memory = memory_of(6, 12)
-    touch(memory, 0, 1, 2, 3)
     touch(memory, 8, 9, 10, 11)
     touch(memory, 16, 17, 18, 19)
+    touch(memory, 0, 1, 2, 3)
     assert memory.free_bytes == 0
-    touch(memory, 0)  # being read does not help: the device does not tell
+    touch(memory, 8)  # being read does not help: the device does not tell
     assert touch(memory, 24) == Migrated(PAGE, 1, 1, 1, 4 * PAGE), "and the block goes whole"
-    assert near(memory, 0, 3, 8, 16, 24) == [False, False, True, True, True]
+    assert near(memory, 8, 11, 0, 16, 24) == [False, False, True, True, True]
     assert memory.free_bytes == 3 * PAGE
 
 
