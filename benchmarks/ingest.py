@@ -12,9 +12,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
+from gapbs import export
 from harness import alternate, child, isthmus, table, verdict
 
 import isthmus as ist
@@ -31,14 +31,6 @@ def write_text(path: Path, edges: int) -> None:
         for first in range(0, edges, 1 << 20):
             block = source.make(first, min(1 << 20, edges - first))
             writer.write_batch(pa.record_batch([pa.array(block.sources), pa.array(block.targets)], schema=schema))
-
-
-def write_gap(graph: ist.Graph, path: Path) -> None:
-    """The graph as a GAP Benchmark Suite .sg file (undirected)."""
-    with path.open("wb") as file:
-        file.write(np.array([0], np.uint8).tobytes() + np.array([graph.arcs, graph.vertices], np.int64).tobytes())
-        graph.store.read("out.offsets").tofile(file)
-        graph.store.read("out.targets").astype(np.int32).tofile(file)
 
 
 def fresh(path: Path) -> Path:
@@ -66,9 +58,9 @@ def text_against_pyarrow(folder: Path, edges: int, rounds: int) -> list[list[str
 
 
 def into_store(folder: Path, rounds: int) -> list[list[str]]:
-    made, binary, again = folder / "made.isthmus", folder / "made.sg", folder / "again.isthmus"
+    made, again = folder / "made.isthmus", folder / "again.isthmus"
     graph = ist.generate("rmat", fresh(made), scale=SCALE, seed=1)
-    write_gap(graph, binary)
+    binary = export(graph, weighted=False)
     drawn = graph.report.edges_read if graph.report else 0
 
     def from_binary() -> None:

@@ -1,0 +1,133 @@
+"""The benchmark in memory runs, its checks can tell right from wrong, and contestants that break its rules are out."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+
+
+@pytest.fixture
+def module(monkeypatch):
+    """A module of the benchmarks, by name."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module
+
+
+@pytest.fixture
+def graph(tmp_path):
+    return ist.generate("rmat", tmp_path / "graph.isthmus", scale=8, edge_factor=4, weights="1:9", seed=2, directed=True)
+
+
+def test_in_memory_runs_and_verifies(tmp_path):
+    figures = tmp_path / "figures.json"
+    command = [sys.executable, BENCHMARKS / "inmemory.py", "--graphs", "grid9", "--rounds", "1", "--peers", "scipy", "--json", figures]
+    done = subprocess.run([*map(str, command), "--folder", str(tmp_path)], capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    cells = json.loads(figures.read_text())["cells"]
+    assert [cell["algorithm"] for cell in cells] == ["bfs", "sssp", "wcc", "pagerank"]
+    assert all(not cell["left"] and cell["pairs"]["scipy"]["ratio"] > 0 for cell in cells)
+    assert "| grid9 | bfs | " in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["figures.json"]
+
+
+def test_a_users_program_meets_the_built_in(module, monkeypatch, tmp_path):
+    own = module("own")
+    graph = ist.generate("rmat", tmp_path / "graph.isthmus", scale=8, weights="1:9")
+    monkeypatch.setattr(own, "PROGRAMS", own.PROGRAMS[:1])
+    [row] = own.own_programs("kron8", graph, 1, judged=0)
+    assert row[:3] == ["kron8", "widest_path", "in memory"] and row[-1] in ("met", "MISSED")
+    [row] = own.own_programs("kron8", graph, 1, judged=1e9)
+    assert row[-1] == "shown"
+    monkeypatch.setattr(own, "PROGRAMS", [("widest_path", False, True, lambda source: own.smallest, own.WidestPath)])
+    with pytest.raises(AssertionError, match="the answers differ"):
+        own.own_programs("kron8", graph, 1, judged=0)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_only_the_true_distances_are_proved(module, graph, weighted):
+    check = module("check")
+    values = (ist.sssp if weighted else ist.bfs)(graph, 0).values
+    right = np.where(values == np.iinfo(np.int64).max, check.UNREACHED, values)
+    check.prove_distances(graph, 0, right, weighted)
+    reached = int(np.argmax(right))
+    for vertex, value, complaint in (
+        (0, 1, "the source"),
+        (reached, right[reached] + 1, "skips"),
+        (reached, right[reached] - 1, "by no edge"),
+        (reached, check.UNREACHED, "skips"),
+        (int(np.argmin(right)), 3, "skips|by no edge"),  # unreached
+    ):
+        wrong = right.copy()
+        wrong[vertex] = value
+        with pytest.raises(AssertionError, match=complaint):
+            check.prove_distances(graph, 0, wrong, weighted)
+
+
+def test_components_are_worked_out_anew(module, graph):
+    check = module("check")
+    assert np.array_equal(check.components(graph), ist.weakly_connected_components(graph).values)
+    assert check.smallest_members(np.array([7, 7, 3, 9, 3])).tolist() == [0, 0, 2, 3, 2]
+
+
+def test_a_residual_bounds_the_error_of_pagerank(module, graph):
+    check = module("check")
+    exact = ist.pagerank(graph, tol=1e-13).values
+    assert check.pagerank_bound(graph, exact) < 1e-11
+    rough = ist.pagerank(graph, tol=1e-1).values
+    error = check.pagerank_error(rough, exact)
+    assert 1e-11 < error <= check.pagerank_bound(graph, rough)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_exported_graphs_are_read_back(module, tmp_path, directed, weighted):
+    graph = ist.generate("rmat", tmp_path / "a.isthmus", scale=7, weights="1:9", directed=directed)
+    again = ist.read(module("gapbs").export(graph, weighted))
+    assert (again.directed, again.weighted, again.vertices) == (directed, weighted, graph.vertices)
+    for section in ("out.offsets", "out.targets", "out.weights")[: 2 + weighted]:
+        assert np.array_equal(again.store.read(section), graph.store.read(section))
+
+
+def test_replayed_sweeps_converge_to_pagerank(module, graph):
+    exact = ist.pagerank(graph, tol=1e-12).values
+    changes, error = module("gapbs").replay(graph, exact)
+    assert error <= module("contest").ERROR < changes[0]
+    assert changes[-1] < changes[0] / 100
+
+
+def test_who_builds_too_long_or_answers_wrongly_is_out(module, graph, tmp_path):
+    contest = module("contest")
+    truth = contest.Truth(graph, "bfs", [0], tmp_path)
+    with pytest.raises(contest.TooLarge, match="building: over 0 s"):
+        contest.Peer("scipy", truth, 0.0)
+    peer = contest.Peer("scipy", truth, 60.0)
+    try:
+        peer.settle(0)
+        truth.answers[0] = "another"
+        with pytest.raises(contest.Left, match="WRONG answer"):
+            peer.trial(0)
+    finally:
+        peer.close()
+
+
+def test_only_long_cells_are_judged(module):
+    inmemory, pair = module("inmemory"), module("contest").Pair
+    short = inmemory.Cell("a", "bfs", pairs={"scipy": pair([0.02, 0.03], [0.01, 0.02])})
+    slow = inmemory.Cell("b", "bfs", pairs={"scipy": pair([0.2], [0.1]), "igraph": pair([0.2], [0.4])})
+    fast = inmemory.Cell("c", "bfs", pairs={"scipy": pair([0.1], [0.8])})
+    assert inmemory.mean_ratio([short, slow, fast], "scipy") == (pytest.approx(0.5), 2)
+    contest = inmemory.Contest(["igraph", "scipy"], 1, 60)
+    contest.cells = [short, slow, fast]
+    rows = {row[0]: row[1:] for row in inmemory.verdicts(contest)[1:]}
+    assert rows["bfs: ours ÷ scipy, geometric mean of 2 graphs"] == ["0.50", "≤ 1.0", "met"]
+    assert rows["worst cell, ours ÷ best library (b, bfs, scipy)"] == ["2.00", "≤ 1.2", "MISSED"]
