@@ -35,6 +35,7 @@ _WHERE = {
     "circuit": ("isthmus.runtime.simulations", "circuit"),
     "nn_inference": ("isthmus.runtime.simulations", "nn_inference"),
     "compare": ("isthmus.runtime.compare", "compare"),
+    "plan": ("isthmus.runtime.plan", "plan"),
     "monotone": ("isthmus.programs.program", "monotone"),
     "accumulative": ("isthmus.programs.program", "accumulative"),
     "Program": ("isthmus.programs.program", "Program"),

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import isthmus
-from isthmus.cli import calibrate, compare, demo, generate, graphs, run, signals
+from isthmus.cli import calibrate, compare, demo, generate, graphs, plan, run, signals
 from isthmus.errors import IsthmusError
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -23,6 +23,7 @@ generate.register(app)
 graphs.register(app)
 run.register(app)
 compare.register(app)
+plan.register(app)
 calibrate.register(app)
 demo.register(app)
 

@@ -1,0 +1,145 @@
+"""What a job would take, before it runs: what fits where, and what one pass over all edges costs by each engine.
+
+Nothing of the edges is read; their bytes follow from counts. A pass is as if everybody were active, so it is the most
+that one iteration can cost:
+
+| engine | moves | seconds |
+|---|---|---|
+| `filter` | every block, in long reads | bytes / bandwidth |
+| `compaction` | the same, and packs the lists | bytes / bandwidth + edge bytes / packing rate |
+| `zero_copy` | every block, each asked for alone | blocks / request rate |
+| `unified` | every page, each when it is missed; on a disk a page is a block | pages / request rate |
+
+A disk reads neighbouring blocks together, so a pass by zero-copy is quicker in fact; alone is what blocks far apart cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from isthmus.errors import OptionError
+from isthmus.graph.graph import Graph
+from isthmus.graph.store import Store
+from isthmus.link.calibrate import profile_of
+from isthmus.link.link import Profile
+from isthmus.link.ram import PROFILE
+from isthmus.link.ssd import PIECE
+from isthmus.memory import format_size
+from isthmus.programs.program import Program
+from isthmus.runtime.budget import BUFFERS, Near
+from isthmus.runtime.execute import Rehearsed
+from isthmus.runtime.result import Result
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one pass over all edges."""
+
+    bytes: int
+    requests: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The most demanding pass of an algorithm, and the link it would use."""
+
+    algorithm: str
+    program: Program
+    graph: Graph
+    near: Near
+    policy: str
+    device: str
+    profile: Profile
+
+    @property
+    def sections(self) -> list[int]:
+        """Bytes of the far arrays that the program follows: targets, and weights where it reads them, of each side."""
+        widths = [self.graph.target_bytes, *([self.graph.weight_bytes] if self.program.reads_weights() and self.graph.weighted else [])]
+        return [self.graph.arcs * width for _ in self.program.sides for width in widths]
+
+    @property
+    def edge_bytes(self) -> int:
+        return sum(self.sections)
+
+    def costs(self) -> dict[str, Cost]:
+        """One pass, by engine."""
+        block, profile = self.profile.block, self.profile
+        blocks = sum(-(-size // block) for size in self.sections)
+        moved = blocks * block
+        room = PIECE if self.near.resident else max(block, min(PIECE, self.near.edges // BUFFERS))
+        reads = sum(-(-size // room) for size in self.sections)
+        bulk = float(profile.seconds(moved, 0))
+        alone = Cost(moved, blocks, float(profile.seconds(0, blocks)))
+        packed = Cost(moved, reads, bulk + self.edge_bytes / profile.compaction)
+        return {"filter": Cost(moved, reads, bulk), "compaction": packed, "zero_copy": alone, "unified": alone}
+
+    def summary(self) -> dict[str, Any]:
+        """What `isthmus plan --json` prints."""
+        graph, near, profile = self.graph, self.near, self.profile
+        return {
+            "algorithm": self.algorithm,
+            "program": self.program.name,
+            "graph": {
+                "path": str(graph.path) if graph.path else None, "vertices": graph.vertices, "edges": graph.edges, "arcs": graph.arcs,
+                "edge_bytes": self.edge_bytes,
+            },
+            "device": self.device,
+            "policy": "resident" if near.resident else self.policy,
+            "memory": {
+                "budget": near.budget, "least": near.least, "whole": near.whole, "near_peak": near.peak, "split": near.as_dict(),
+            },
+            "link": {
+                "name": profile.name, "bandwidth": profile.bandwidth, "request_rate": profile.request_rate, "block": profile.block,
+                "compaction": profile.compaction, "measured": profile.measured,
+            },
+            "pass": {name: asdict(cost) for name, cost in self.costs().items()},
+            "notes": self.notes(),
+        }  # fmt: skip
+
+    def notes(self) -> list[str]:
+        notes = list(self.near.notes)
+        if self.graph.path is not None and not self.profile.measured:
+            notes.append(f"the disk has not been measured, so seconds are guesses; isthmus calibrate {self.graph.path} measures it")
+        return notes
+
+    def describe(self) -> list[tuple[str, str]]:
+        """What fits where, as rows for people."""
+        near = self.near
+        edges = "all edges" if near.resident else "staging buffers"
+        split = {"vertex state": near.state, "offsets": near.offsets, "frontier": near.frontier, edges: near.edges, "cache": near.cache}
+        where = "in memory: all edges stay near" if near.resident else f"from {self.profile.name}: edges come as they are needed"
+        return [
+            ("pass", self.program.name),
+            ("runs", where),
+            ("budget", format_size(near.budget)),
+            *((f"  {name}", format_size(size)) for name, size in split.items()),
+            ("  not used", format_size(near.budget - near.peak)),
+            ("least budget", format_size(near.least)),
+            ("all in memory", f"from {format_size(near.whole)} on"),
+            ("edges", format_size(self.edge_bytes)),
+            ("link", f"{self.profile}{'' if self.profile.measured else ' (not measured)'}"),
+        ]
+
+
+def plan(algorithm: Callable[..., Result], graph: Graph, *args: Any, policy: str = "auto", device: str = "auto", **options: Any) -> Plan:
+    """What `algorithm(graph, …)` would take, with the same options. Raises BudgetError where the run would.
+
+    An algorithm of several passes is planned for the one that needs most, as far as it knows before it runs.
+    """
+    passes: list[tuple[Program, Near]] = []
+    try:
+        algorithm(graph, *args, policy=policy, device=device, rehearse=lambda program, near: passes.append((program, near)), **options)
+    except Rehearsed:
+        program, near = max(reversed(passes), key=lambda each: each[1].least)
+        name = getattr(algorithm, "__name__", "")
+        device = "cpu" if device == "auto" else device
+        return Plan(name if name.isidentifier() else program.name, program, graph, near, policy, device, profile_for(graph))
+    raise OptionError(f"expected an algorithm of isthmus, got {algorithm!r}, which ran nothing")
+
+
+def profile_for(graph: Graph) -> Profile:
+    """What is known of the link to a graph; nothing is measured for it."""
+    return profile_of(graph.store, may_measure=False) if isinstance(graph.store, Store) else PROFILE
