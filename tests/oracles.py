@@ -126,3 +126,19 @@ def katz(graph: Cleaned, alpha: float) -> dict[Any, float]:
                 fresh[v] += alpha * wave[u]
         wave = fresh
     return total
+
+
+def betweenness(graph: Cleaned, sources: list[Any], endpoints: bool = False) -> list[float]:
+    """For every vertex, summed over the sources and all targets, the share of shortest paths through it; parallel edges count each."""
+    total = dict.fromkeys(graph.ids, 0.0)
+    for source in sources:
+        level, ways = bfs(graph, source), {source: 1}
+        for u in level:  # by level: a queue found them
+            for v, _ in graph.out[u]:
+                if level[v] == level[u] + 1:
+                    ways[v] = ways.get(v, 0) + ways[u]
+        depends = dict.fromkeys(level, 0.0)
+        for u in reversed(level):
+            depends[u] = sum(ways[u] / ways[v] * (1 + depends[v]) for v, _ in graph.out[u] if level[v] == level[u] + 1)
+            total[u] += (depends[u] if u != source else 0.0) + (endpoints and (1 if u != source else len(level) - 1))
+    return [total[v] for v in graph.ids]

@@ -26,6 +26,8 @@ _WHERE = {
     "katz": ("isthmus.runtime.more_algorithms", "katz"),
     "php": ("isthmus.runtime.more_algorithms", "php"),
     "multi_source_bfs": ("isthmus.runtime.more_algorithms", "multi_source_bfs"),
+    "personalized_pagerank": ("isthmus.runtime.more_algorithms", "personalized_pagerank"),
+    "betweenness_centrality": ("isthmus.runtime.more_algorithms", "betweenness_centrality"),
     "label_propagation": ("isthmus.runtime.more_algorithms", "label_propagation"),
     "core_number": ("isthmus.runtime.more_algorithms", "core_number"),
     "triangle_count": ("isthmus.runtime.more_algorithms", "triangle_count"),
@@ -61,12 +63,14 @@ if TYPE_CHECKING:
     from isthmus.runtime.algorithms import bfs, pagerank, run, sssp, weakly_connected_components
     from isthmus.runtime.compare import compare
     from isthmus.runtime.more_algorithms import (
+        betweenness_centrality,
         core_number,
         katz,
         label_propagation,
         local_clustering_coefficient,
         minimum_spanning_forest,
         multi_source_bfs,
+        personalized_pagerank,
         php,
         strongly_connected_components,
         triangle_count,

@@ -88,6 +88,10 @@ class Ids:
             return numbers.astype(np.int64)
         return self._strings(numbers) if self.kind == "string" else self._entries("ids.values", numbers)
 
+    def numbers_of_natural(self, places: Array) -> Array:
+        """Vertex numbers of places in natural order."""
+        return self._entries("order.from_natural", places) if self._hub else places
+
     def _entries(self, section: str, positions: Array) -> Array:
         """Entries at arbitrary positions of a section."""
         values = np.empty(positions.size, self._store.manifest.sections[section].dtype)

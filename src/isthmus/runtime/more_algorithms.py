@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from isthmus.errors import OptionError
+from isthmus.errors import BudgetError, OptionError
 from isthmus.graph.graph import Graph
+from isthmus.programs.betweenness import Betweenness
 from isthmus.programs.core_number import CoreNumber
 from isthmus.programs.katz import Katz
 from isthmus.programs.label_propagation import LabelPropagation
 from isthmus.programs.local_clustering import LocalClustering
 from isthmus.programs.multi_source_bfs import MultiSourceBFS
 from isthmus.programs.pagerank import Strengths
+from isthmus.programs.personalized_pagerank import PersonalizedPageRank
 from isthmus.programs.php import PHP
 from isthmus.programs.program import as_sources
 from isthmus.programs.spanning_forest import SpanningForest
 from isthmus.programs.strong_components import StrongComponents
 from isthmus.programs.triangles import TriangleCount
 from isthmus.programs.widest_path import WidestPath
-from isthmus.runtime.algorithms import merged, must_fit, weakly_connected_components
+from isthmus.runtime.algorithms import NOTHING, merged, must_fit, weakly_connected_components
+from isthmus.runtime.budget import plan
 from isthmus.runtime.edge_result import EdgeResult
 from isthmus.runtime.execute import execute
 from isthmus.runtime.result import Result
+from isthmus.threads import default_threads
+
+BATCHES = (8, 4, 2, 1)  # sources that share reads when memory is scarce
 
 
 def widest_path(graph: Graph, source: Any, **how: Any) -> Result:
@@ -77,6 +85,75 @@ def need_weights(graph: Graph, weight: bool, name: str) -> None:
 def multi_source_bfs(graph: Graph, sources: Any, **how: Any) -> Result:
     """Distances in edges from each of up to 64 `sources`, in columns `distance_<id>`; all of them share every read."""
     return execute(MultiSourceBFS(as_sources(sources)), graph, **how)
+
+
+def personalized_pagerank(
+    graph: Graph, sources: Any, alpha: float = 0.85, max_iter: int = 1000, tol: float = 1e-6, weight: bool = False, **how: Any
+) -> Result:
+    """PageRank for each of up to 64 `sources` alone, in columns `pagerank_<id>`; all of them share every read.
+
+    Teleports and whoever stands on a vertex without edges go back to the source. `tol` bounds the L1 error of each column.
+    """
+    need_weights(graph, weight, "personalized_pagerank")
+    given, pulls = (as_sources(sources), alpha, tol, max_iter), graph.has_in_edges
+    program, strengths = PersonalizedPageRank(*given, NOTHING if weight else None, pulls), None
+    try:
+        if weight:
+            must_fit(program, graph, how)
+            strengths = execute(Strengths(), graph, **how)
+            program.strengths = strengths._columns["strength"]
+        result = execute(program, graph, **how)
+    except BudgetError as error:
+        raise BudgetError(f"{error}, or fewer sources: each takes 16 bytes per vertex") from None
+    if not program.converged:
+        reached = f"errors are bounded by {program.error_bound:.3g}, not by tol = {tol:g}"
+        result.trace.notes.append(f"stopped after {max_iter} iterations; {reached}")
+    return result if strengths is None else merged(result, strengths)
+
+
+def betweenness_centrality(
+    graph: Graph, k: int | None = None, normalized: bool = True, endpoints: bool = False, seed: int = 1, sources: Any = None, **how: Any
+) -> Result:
+    """The share of shortest paths that lead through each vertex, or an estimate from `k` sampled sources or from `sources`."""
+    numbers = chosen_sources(graph, k, seed, sources)
+    return execute(in_batches(graph, numbers, normalized, endpoints, how), graph, **how)
+
+
+def chosen_sources(graph: Graph, k: int | None, seed: int, sources: Any) -> Sequence[int]:
+    """Vertex numbers: of `sources`, of `k` vertices that NetworkX would draw, or of all."""
+    n = graph.vertices
+    if sources is not None:
+        if k is not None:
+            raise OptionError("expected k or sources, got both")
+        numbers = [graph.ids.number(source) for source in as_sources(sources)]
+        if not numbers or len(set(numbers)) < len(numbers):
+            raise OptionError(f"sources: expected at least one vertex, each once, got {sources}")
+        return numbers
+    if k is None:
+        return range(n)
+    if not hasattr(k, "__index__") or not 1 <= k <= n:
+        raise OptionError(f"k: expected a number of vertices from 1 to {n}, got {k}")
+    places = np.array(random.Random(seed).sample(range(n), k))
+    drawn: list[int] = graph.ids.numbers_of_natural(places).tolist()
+    return drawn
+
+
+def in_batches(graph: Graph, sources: Sequence[int], normalized: bool, endpoints: bool, how: dict[str, Any]) -> Betweenness:
+    """As many sources at once as fit the budget beside all edges, or if these do not fit, at all."""
+    threads = how.get("threads") or default_threads()
+    fitting: list[Betweenness] = []
+    for batch in BATCHES:
+        program = Betweenness(sources, batch, normalized, endpoints)
+        try:
+            near = plan(graph, program, how.get("memory"), threads, how.get("policy", "auto"))
+        except BudgetError:
+            if batch == BATCHES[-1]:
+                raise
+            continue
+        if near.resident:
+            return program
+        fitting.append(program)
+    return fitting[0]
 
 
 def label_propagation(graph: Graph, max_iter: int = 10, **how: Any) -> Result:

@@ -1,0 +1,202 @@
+"""Betweenness centrality: the share of shortest paths that lead through a vertex (Brandes 2001), from many sources at once.
+
+Up to 64 sources make a batch and share every read, each with a bit of a word per vertex (as in `multi_source_bfs`):
+
+1. FORWARD: breadth-first searches, level by level. An edge that leads one level further adds the paths to its tail to
+   those to its head. The active vertices of every level are kept, or found again by their levels where they are many.
+2. BACKWARD: the same levels from the last but one to the first. With gain[v] = (1 + dependency[v]) / paths[v], a vertex
+   u gathers dependency[u] = paths[u] * (the sum of gain[v] over its edges u -> v that lead one level further). No edge
+   leads further than that, so of the heads that are settled already all count: a bit says so, and in-edges are not
+   needed.
+
+Every parallel edge is a path of its own; self loops lie on no shortest path. A batch is as large as spare near memory
+allows. Path counts are doubles: beyond 1e308 paths to a vertex the run stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from isthmus.errors import OptionError
+from isthmus.kernels import paths as kernels
+from isthmus.programs.program import Array, Facts, Program, State
+
+MOST = 64  # bits of a word
+FORWARD, BACKWARD = range(2)
+SEEN, HERE, COMING, PATHS, GAINS = range(5)  # on the way back COMING says who is settled
+UNREACHED = np.iinfo(np.uint32).max
+VERTEX_BYTES, SOURCE_BYTES = 32, 24  # three words and the score; per source paths, gains, level, its place in a list of active vertices
+
+
+class Betweenness(Program):
+    """`sources` are vertex numbers, `batch` how many of them surely fit near at a time."""
+
+    name = "betweenness_centrality"
+    order_free = False  # levels are synchronous, and each edge counts once
+
+    def __init__(self, sources: Sequence[int], batch: int = 1, normalized: bool = True, endpoints: bool = False) -> None:
+        self.sources, self._batch, self._normalized, self._endpoints = sources, batch, normalized, endpoints
+        self.state_bytes = VERTEX_BYTES + SOURCE_BYTES * batch
+        self._done = 0  # sources of earlier batches
+        self._level = 0
+        self._active: list[Array | None] = []  # who was active at each level of the batch; None: too many to list
+        self._pairs = self._depth = 0
+
+    def reads_weights(self) -> bool:
+        return False
+
+    def functions(self, facts: Facts) -> str:
+        return f"""
+@compiled
+def source(u, degree, state, params):
+    return state[{HERE}][u]
+
+
+@compiled
+def edge(x, u, v, w, state, params):
+    seen, here, coming, paths, gains = state
+    phase, width = params
+    if phase == {FORWARD}:
+        rest = x & ~seen[v]
+        if rest == 0:
+            return False
+        if rest & ~coming[v] != 0:
+            atomic_or(coming, v, rest)
+        while rest != 0:
+            s = lowest_bit(rest)
+            atomic_add(paths, v * width + s, paths[u * width + s])
+            rest &= rest - np.uint64(1)
+        return True
+    rest = x & coming[v]
+    while rest != 0:
+        s = lowest_bit(rest)
+        atomic_add(gains, u * width + s, gains[v * width + s])
+        rest &= rest - np.uint64(1)
+    return False
+"""
+
+    def begin(self, facts: Facts) -> State:
+        n = facts.vertices
+        width = min(MOST, max(1, len(self.sources)), self._batch + facts.spare // max(1, SOURCE_BYTES * n))
+        words = tuple(np.zeros(n, np.uint64) for _ in range(3))
+        levels = np.full(n * width, UNREACHED, np.uint32)
+        arrays = (*words, np.zeros(n * width), np.zeros(n * width))
+        state = State(arrays, None, (FORWARD, width), {"levels": levels, "scores": np.zeros(n)})
+        state.start = self._next_batch(state)
+        return state
+
+    def _next_batch(self, state: State) -> Array:
+        """The sources that start now, at their vertices; nobody at the end."""
+        width = state.params[1]
+        numbers = np.asarray(self.sources[self._done : self._done + width], np.int64)
+        bits = np.arange(numbers.size)
+        state.arrays[COMING][numbers] = np.uint64(1) << bits.astype(np.uint64)
+        state.arrays[PATHS][numbers * width + bits] = 1.0
+        state.params = (FORWARD, width)
+        self._active, self._level = [], 0
+        return numbers
+
+    def before(self, state: State, frontier: Any, facts: Facts) -> None:
+        """Whoever was coming is here now."""
+        phase, width = state.params
+        if phase == BACKWARD:
+            return
+        given = (self._level, width, *state.arrays[:GAINS], state.extra["levels"])
+        self._active.append(frontier.list)
+        if frontier.list is not None:
+            finite = [kernels.arrive_rows(frontier.list, *given)]
+        else:
+            finite = facts.team.split(lambda a, b: kernels.arrive_range(a, b, frontier.marks, *given), facts.vertices)
+        if not all(finite):
+            raise OptionError(f"{self.name}: more than 1e308 shortest paths lead to a vertex, which is more than a double counts")
+
+    def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
+        phase, width = state.params
+        if phase == FORWARD and not frontier.none_next():
+            self._level += 1
+            return True
+        self._depth = max(self._depth, self._level)
+        if self._level > 0:
+            state.params = (BACKWARD, width)
+            self._settle(state, frontier, facts)  # nothing depends on the last level
+            self._level -= 1
+        if self._level > 0:
+            self._return(state, frontier, facts)
+            return True
+        self._done += width
+        if self._done < len(self.sources):
+            self._forget(state, facts)
+            frontier.wake_all(self._next_batch(state))
+        return True
+
+    def _settle(self, state: State, frontier: Any, facts: Facts) -> None:
+        """The dependencies of whoever is active are complete."""
+        _, here, settled, paths, gains = state.arrays
+        width, scores = state.params[1], state.extra["scores"]
+        given = (width, float(self._endpoints), here, settled, paths, gains, scores)
+        if frontier.list is not None:
+            counts = kernels.settle_rows(frontier.list, *given)
+        else:
+            counts = sum(facts.team.split(lambda a, b: kernels.settle_range(a, b, frontier.marks, *given), facts.vertices))
+        self._pairs += int(counts.sum())
+        if self._endpoints:  # a source is an end of all its paths
+            numbers = np.asarray(self.sources[self._done : self._done + width], np.int64)
+            scores[numbers] += counts[: numbers.size]
+
+    def _return(self, state: State, frontier: Any, facts: Facts) -> None:
+        """Whoever was active at this level is so again."""
+        given = (self._level, state.params[1], state.arrays[HERE], state.extra["levels"])
+        rows = self._active[self._level]
+        if rows is not None:
+            kernels.return_rows(rows, *given)
+            frontier.wake_all(rows)
+            return
+        facts.team.split(lambda a, b: kernels.return_range(a, b, *given, frontier.next_marks), facts.vertices)
+        frontier.wake(0, 0)  # the marks are set; no queue holds them
+
+    def _forget(self, state: State, facts: Facts) -> None:
+        """Clear everything that the batch reached."""
+        seen, _, settled, paths, gains = state.arrays
+        given = (state.params[1], UNREACHED, seen, settled, paths, gains, state.extra["levels"])
+        if any(rows is None for rows in self._active):
+            facts.team.split(lambda a, b: kernels.forget_range(a, b, *given), facts.vertices)
+            return
+        for rows in self._active:
+            kernels.forget_rows(rows, *given)
+
+    def result(self, state: State, facts: Facts) -> dict[str, Array]:
+        scores = state.extra["scores"]
+        rescale(scores, self.sources, facts.directed, self._normalized, self._endpoints)
+        return {"betweenness_centrality": scores}
+
+    def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
+        scores = columns["betweenness_centrality"]
+        known = scores[~np.isnan(scores)]
+        return {
+            "sources": len(self.sources),
+            "pairs": self._pairs,
+            "depth": self._depth,
+            "highest": float(known.max()) if known.size else 0.0,
+        }
+
+
+def rescale(scores: Array, sources: Sequence[int], directed: bool, normalized: bool, endpoints: bool) -> None:
+    """Sums over the sources to what NetworkX says, in place: shares of all pairs, or path counts, for sources that are a sample.
+
+    A source's own paths do not lead through it, so one fewer has told about it; NaN where nobody has.
+    """
+    n, told = scores.size, len(sources)
+    others = n if endpoints else n - 1  # vertices that may be at one end of a path through a vertex
+    if others < 2:
+        return
+    scale = 1 / (others - 1) if normalized else others / (1 if directed else 2)
+    if endpoints or told == n:
+        scores *= scale / (told if endpoints else others)
+        return
+    numbers = np.asarray(sources, np.int64)
+    own = scores[numbers] * (scale / (told - 1) if told > 1 else np.nan)
+    scores *= scale / told
+    scores[numbers] = own
