@@ -121,7 +121,7 @@ def how_many_fit(graph: Graph, part: Any, most: int, how: dict[str, Any]) -> int
     """How many inputs to work on at once, at most: fewer take less near memory, and more readings of the edges."""
     while most > 1:
         try:
-            must_fit(part(0, most), graph, how)
+            must_fit(part(0, most), graph, {**how, "rehearse": None})
             break
         except BudgetError:
             most //= 2
