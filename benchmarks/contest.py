@@ -135,8 +135,9 @@ class Peer:
 
     def _ask(self, source: int) -> tuple[float, Any]:
         assert self._process.stdin
-        self._process.stdin.write(json.dumps({"source": source, "tol": self._tol}) + "\n")
-        self._process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # who is gone does not reply either
+            self._process.stdin.write(json.dumps({"source": source, "tol": self._tol}) + "\n")
+            self._process.stdin.flush()
         seconds = self._reply(self._limit)["seconds"]
         return seconds, self._reply(BUILD_LIMITS * self._limit)["answer"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -105,16 +106,34 @@ def test_replayed_sweeps_converge_to_pagerank(module, graph):
     assert changes[-1] < changes[0] / 100
 
 
-def test_who_builds_too_long_or_answers_wrongly_is_out(module, graph, tmp_path):
+@pytest.fixture
+def truth(module, graph, tmp_path):
+    return module("contest").Truth(graph, "bfs", [0], tmp_path)
+
+
+def test_who_builds_too_long_or_too_large_is_out(module, monkeypatch, truth):
     contest = module("contest")
-    truth = contest.Truth(graph, "bfs", [0], tmp_path)
     with pytest.raises(contest.TooLarge, match="building: over 0 s"):
         contest.Peer("scipy", truth, 0.0)
+    monkeypatch.setattr(contest, "available", lambda: contest.LEAST_FREE - 1)
+    with pytest.raises(contest.TooLarge, match="building: too little memory"):
+        contest.Peer("scipy", truth, 60.0)
+
+
+def test_who_answers_late_wrongly_or_not_at_all_is_out(module, truth):
+    contest = module("contest")
     peer = contest.Peer("scipy", truth, 60.0)
     try:
         peer.settle(0)
         truth.answers[0] = "another"
         with pytest.raises(contest.Left, match="WRONG answer"):
+            peer.trial(0)
+        peer._limit = 0.2
+        peer._process.send_signal(signal.SIGSTOP)
+        with pytest.raises(contest.Left, match="over 0 s"):
+            peer.trial(0)
+        peer._process.kill()
+        with pytest.raises(contest.Left, match="failed: ended with -9"):
             peer.trial(0)
     finally:
         peer.close()
