@@ -76,6 +76,7 @@ if TYPE_CHECKING:
         triangle_count,
         widest_path,
     )
+    from isthmus.runtime.plan import plan
     from isthmus.runtime.simulations import circuit, nn_inference
 
 
