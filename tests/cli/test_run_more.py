@@ -20,6 +20,10 @@ COMMANDS: dict[str, tuple[list[str], dict[str, Any]]] = {
              {"alpha": 0.002, "beta": 2.0, "normalized": False, "weight": True}),
     "php": (["--source", "3", "--alpha", "0.5", "--tol", "1e-4", "--weight"], {"source": 3, "alpha": 0.5, "tol": 1e-4, "weight": True}),
     "multi_source_bfs": (["--source", "3", "--source", "5"], {"sources": [3, 5]}),
+    "personalized_pagerank": (["--source", "3", "--source", "5", "--alpha", "0.5", "--tol", "1e-7", "--max-iter", "99", "--weight"],
+                              {"sources": [3, 5], "alpha": 0.5, "tol": 1e-7, "max_iter": 99, "weight": True}),
+    "betweenness_centrality": (["--k", "7", "--seed", "4", "--no-normalized", "--endpoints"],
+                               {"k": 7, "seed": 4, "normalized": False, "endpoints": True}),
     "label_propagation": (["--max-iter", "3"], {"max_iter": 3}),
     "core_number": ([], {}),
     "strongly_connected_components": ([], {}),
@@ -86,3 +90,14 @@ def test_mistakes(store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert "--fix" in capsys.readouterr().err
     assert call(monkeypatch, "circuit", store, "--fix", "3=1", "--current", "3=1") != 0
     assert "vertex 3 is held at a voltage" in capsys.readouterr().err
+
+
+def test_sources_of_betweenness(store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(monkeypatch, "betweenness_centrality", store, "--source", 3, "--source", 5, "--json") == 0
+    with ist.open(store) as graph:
+        expected = ist.betweenness_centrality(graph, sources=[3, 5]).summary()["result"]
+    assert json.loads(capsys.readouterr().out)["result"] == pytest.approx(expected)
+    assert call(monkeypatch, "betweenness_centrality", store, "--k", 61) != 0
+    assert "k: expected a number of vertices from 1 to 60, got 61" in capsys.readouterr().err
+    assert call(monkeypatch, "personalized_pagerank", store, "--source", 99) != 0
+    assert "no vertex 99" in capsys.readouterr().err

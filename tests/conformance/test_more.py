@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests import cases as kinds
 from tests import oracles
+from tests.programs.test_betweenness import scaled
 from tests.programs.test_circuit import solved_sparsely
 from tests.programs.test_core_number import peeled
 from tests.programs.test_label_propagation import propagated
@@ -65,6 +66,16 @@ def distances(p: Places) -> list[list[int]]:
     return [[search.get(v, INT_MAX) for v in p.case.oracle.ids] for search in searches]
 
 
+def walks(p: Places, alpha: float) -> list[list[float]]:
+    ranks = [oracles.pagerank(p.case.oracle, alpha, {source: 1.0}) for source in p.sources]
+    return [[rank[v] for v in p.case.oracle.ids] for rank in ranks]
+
+
+def dependent(p: Places) -> list[float]:
+    sums = oracles.betweenness(p.case.oracle, p.sources)
+    return scaled(sums, p.n, p.directed, [p.case.oracle.ids.index(source) for source in p.sources], False)
+
+
 Run = Callable[..., Any]
 MORE: dict[str, tuple[Run, Callable[[Places], Any]]] = {
     "widest_path": (lambda p, g, **how: ist.widest_path(g, p.case.source, **how).values.tolist(), widths),
@@ -73,6 +84,10 @@ MORE: dict[str, tuple[Run, Callable[[Places], Any]]] = {
     "php": (lambda p, g, **how: ist.php(g, p.case.source, 0.7, 1e-9, **how).values.tolist(),
             lambda p: pytest.approx(hitting(p, 0.7), abs=2e-9)),
     "multi_source_bfs": (lambda p, g, **how: list_columns(ist.multi_source_bfs(g, p.sources, **how)), distances),
+    "personalized_pagerank": (lambda p, g, **how: list_columns(ist.personalized_pagerank(g, p.sources, 0.6, tol=1e-9, **how)),
+                              lambda p: [pytest.approx(ranks, abs=1e-9) for ranks in walks(p, 0.6)]),
+    "betweenness_centrality": (lambda p, g, **how: list_columns(ist.betweenness_centrality(g, sources=p.sources, normalized=False, **how)),
+                               lambda p: [pytest.approx(dependent(p), rel=1e-9, abs=1e-12, nan_ok=True)]),
     "label_propagation": (lambda p, g, **how: ist.label_propagation(g, 3, **how).values.tolist(),
                           lambda p: ids(p, propagated(p.edges, p.n, p.directed, 3))),
     "core_number": (lambda p, g, **how: ist.core_number(g, **how).values.tolist(), lambda p: peeled(p.edges, p.n)),

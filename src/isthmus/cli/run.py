@@ -108,6 +108,29 @@ def multi_source_bfs(
     return {"sources": sources}
 
 
+def personalized_pagerank(
+    sources: Annotated[list[str], typer.Option("--source", help="A vertex to return to; give it up to 64 times.", show_default=False)],
+    alpha: Annotated[float, typer.Option(help="Damping: the chance of following an edge.")] = 0.85,
+    tol: Annotated[float, typer.Option(help="Bound on the L1 error of each column.")] = 1e-6,
+    max_iter: Annotated[int, typer.Option(min=1, help="Iterations after which to stop short of the bound.")] = 1000,
+    weight: Annotated[bool, typer.Option("--weight", help="Follow edges in proportion to their weights.")] = False,
+) -> Answer:
+    """Importance for each of many sources by random walks that return to it, with a guaranteed error bound."""
+    return {"sources": sources, "alpha": alpha, "tol": tol, "max_iter": max_iter, "weight": weight}
+
+
+def betweenness_centrality(
+    k: Annotated[int | None, typer.Option(min=1, help="Estimate from this many sampled sources. Default: all vertices.")] = None,
+    sources: Annotated[list[str] | None, typer.Option("--source", help="Estimate from these sources; give it several times.")] = None,
+    normalized: Annotated[bool, typer.Option(help="Shares of all pairs of vertices, or numbers of paths.")] = True,
+    endpoints: Annotated[bool, typer.Option("--endpoints", help="A path also leads through its ends.")] = False,
+    seed: Annotated[int, typer.Option(help="Of the sample.")] = 1,
+) -> Answer:
+    """The share of shortest paths that lead through each vertex."""
+    given = {"sources": sources} if sources else {}
+    return {"k": k, "normalized": normalized, "endpoints": endpoints, "seed": seed, **given}
+
+
 def label_propagation(
     max_iter: Annotated[int, typer.Option(min=0, help="Rounds.")] = 10,
 ) -> Answer:
@@ -243,8 +266,8 @@ def act(
 
 def add_algorithms(group: typer.Typer, shared: Callable[..., None], act: Callable[..., None]) -> None:
     """A command for every algorithm, with its own options and those that the group shares."""
-    more = (widest_path, katz, php, multi_source_bfs, label_propagation, core_number, strongly_connected_components,
-            minimum_spanning_forest, triangle_count, local_clustering_coefficient, circuit,
+    more = (widest_path, katz, php, multi_source_bfs, personalized_pagerank, betweenness_centrality, label_propagation,
+            core_number, strongly_connected_components, minimum_spanning_forest, triangle_count, local_clustering_coefficient, circuit,
             nn_inference)  # fmt: skip
     for algorithm in (bfs, sssp, weakly_connected_components, pagerank, *more):
         group.command(algorithm.__name__)(compose(algorithm, shared, act))
