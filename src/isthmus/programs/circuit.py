@@ -36,18 +36,18 @@ def both_ways(directed: bool) -> tuple[str, ...]:
     return ("out", "in") if directed else ("out",)
 
 
-def along_conductances(ohms: float, weight: float) -> float:
+def path_over_conductances(ohms: float, weight: float) -> float:
     return ohms + 1 / weight
 
 
-def along_resistances(ohms: float, weight: float) -> float:
+def path_over_resistances(ohms: float, weight: float) -> float:
     return ohms + weight
 
 
 def path_resistances(held: list[Any], resistances: bool, directed: bool) -> Monotone:
     """The least resistance of a path from every vertex to one that is held."""
     declare = monotone(initial=np.inf, combine="min", start=0.0, column="ohms", sides=both_ways(directed))
-    return declare(along_resistances if resistances else along_conductances)(held)
+    return declare(path_over_resistances if resistances else path_over_conductances)(held)
 
 
 class Circuit(Program):

@@ -27,7 +27,7 @@ NONE_WRONG = np.iinfo(np.uint64).max
 
 
 @monotone(initial=np.inf, combine="min", start=0, column="layer")
-def depth(layer: int) -> int:
+def layer_depths(layer: int) -> int:
     """The layers of a network, from its inputs."""
     return layer + 1
 

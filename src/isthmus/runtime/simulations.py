@@ -9,7 +9,7 @@ import numpy as np
 from isthmus.errors import BudgetError, OptionError
 from isthmus.graph.graph import Graph
 from isthmus.programs.circuit import Circuit, path_resistances
-from isthmus.programs.nn_inference import Inference, Layers, depth
+from isthmus.programs.nn_inference import Inference, Layers, layer_depths
 from isthmus.programs.program import INT_MAX
 from isthmus.runtime.algorithms import NOTHING, merged, must_fit
 from isthmus.runtime.execute import execute
@@ -109,7 +109,7 @@ def find_layers(graph: Graph, inputs: int, how: dict[str, Any]) -> Result:
     """A search from the first vertices, taken for the inputs; it must reach everyone."""
     if not 1 <= inputs < graph.vertices:
         raise OptionError(f"inputs: expected 1 to {graph.vertices - 1} columns, one per input neuron, got {inputs}")
-    search = execute(depth(graph.ids.natural(0, inputs).tolist()), graph, **how)
+    search = execute(layer_depths(graph.ids.natural(0, inputs).tolist()), graph, **how)
     lost = np.flatnonzero(search.values == INT_MAX)
     if lost.size:
         vertex = graph.ids.users_of_natural(lost[:1]).tolist()[0]
