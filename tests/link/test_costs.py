@@ -9,6 +9,7 @@ import pytest
 
 from isthmus.link import costs
 from isthmus.link.device import builtin, find
+from isthmus.link.requests import Lists, count, fetched
 
 BASE = find("rtx2080ti")
 ROUND = replace(
@@ -25,8 +26,9 @@ ROUND = replace(
 def test_by_hand() -> None:
     assert costs.bulk(ROUND, 1_000_000, 3) == pytest.approx(103e-6)
     assert costs.direct(ROUND, np.array([10, 0, 0, 100])) == pytest.approx((10 * 32 / 2 + 100 * 128 / 10) * 1e-9)
-    assert costs.compaction(ROUND, 8_000_000) == pytest.approx(1e-3)
-    assert costs.compaction(ROUND, 8_000_000, 1) == pytest.approx(4e-3)
+    assert costs.compaction(ROUND, 8_000_000, 8_000_000) == pytest.approx(1e-3)
+    assert costs.compaction(ROUND, 12_000_000, 4_000_000) == pytest.approx(1e-3), "what is fetched counts as well as what is kept"
+    assert costs.compaction(ROUND, 8_000_000, 8_000_000, 1) == pytest.approx(4e-3)
     assert costs.kernel(ROUND, 1_000_000, 8, 2) == pytest.approx(10e-6 + 40e6 / 100e9)
     assert costs.scan(ROUND, 400_000) == pytest.approx(6e-6)
     assert costs.copy_back(ROUND, 5000, 2) == pytest.approx(17e-6)
@@ -52,7 +54,7 @@ def test_more_never_takes_less(name: str) -> None:
     device = find(name)
     sizes = np.arange(0, 1 << 22, 4096)
     for seconds in (
-        costs.bulk(device, sizes), costs.paged(device, sizes, sizes // 2**20, sizes // 4096), costs.compaction(device, sizes),
+        costs.bulk(device, sizes), costs.paged(device, sizes, sizes // 2**20, sizes // 4096), costs.compaction(device, sizes, sizes),
         costs.kernel(device, sizes, 4), costs.copy_back(device, sizes), costs.scan(device, sizes),
     ):  # fmt: skip
         assert (np.diff(seconds) > 0).all()
@@ -69,14 +71,32 @@ def test_full_requests_reach_bulk_speed_on_pcie_3() -> None:
     assert short / full == pytest.approx(1 / 3, abs=0.02)
 
 
+def engines(degree: int, share: float) -> tuple[float, float, float]:
+    """Seconds of filter, compaction and zero-copy for 2**20 edges in lists of `degree`, of which a share is active at random."""
+    vertices = 2**20 // degree
+    active = np.flatnonzero(np.random.default_rng(1).random(vertices) < share)
+    packed = active.size * (degree * 4 + 8)
+    lists = Lists(active * degree, active * degree + degree, (4,)).extents()
+    packing = costs.compaction(BASE, fetched(lists, BASE.host.fetch_bytes), packed)
+    return (
+        float(costs.bulk(BASE, 2**22)), float(packing + costs.bulk(BASE, packed)),
+        float(costs.direct(BASE, count(lists.offsets, lists.lengths))),
+    )  # fmt: skip
+
+
+def test_what_hytgraph_found_of_the_three_ways() -> None:
+    """Table III: filter for mostly active, zero-copy for few and long lists, compaction for few and short ones."""
+    for degree in (4, 12, 36):
+        assert min(engines(degree, 0.9)) == engines(degree, 0.9)[0]
+    for share in (0.01, 0.05):
+        assert min(engines(36, share)) == engines(36, share)[2]
+        assert min(engines(4, share)) == engines(4, share)[1]
+
+
 def test_compaction_pays_only_while_little_is_active() -> None:
-    """Subway and HyTGraph: packing and moving four fifths of the edges is no better than moving all of them."""
-    size = 32 << 20
-
-    def packed(share: float) -> float:
-        return float(costs.compaction(BASE, share * size) + costs.bulk(BASE, share * size))
-
-    assert packed(0.5) < costs.bulk(BASE, size) < packed(0.8)
+    """Subway, after HyTGraph section III-A: packing and moving four fifths of the edges is no better than moving all of them."""
+    assert engines(36, 0.3)[1] < engines(36, 0.3)[0]
+    assert engines(36, 0.8)[1] > engines(36, 0.8)[0]
 
 
 @pytest.mark.parametrize("name", [name for name in builtin() if name != "gh200"])

@@ -86,16 +86,16 @@ def test_unweighted_lists_have_one_array(link: ModelLink) -> None:
 
 
 def test_lists_that_the_host_packs(link: ModelLink) -> None:
-    exact = Extents(np.array([0, 0, 1]), np.array([12, 400, 80]), np.array([40, 8, 16]), np.array([0, 40, 48]))
-    buffer = np.empty(64, np.uint8)
+    exact = Extents(np.array([0, 0, 0, 1]), np.array([12, 52, 400, 408]), np.array([40, 4, 8, 16]), np.array([0, 40, 44, 52]))
+    buffer = np.empty(68, np.uint8)
     assert link.pack(exact, buffer, 16) == 1
     arrived(exact, buffer)
     moved = link.take()
-    assert (moved.bytes, moved.requests, moved.copies) == (80, 1, 1), "packed bytes and their index, in one copy"
-    assert moved.host_seconds == pytest.approx(80 / (10 * 3.84e9))
-    assert moved.link_seconds == pytest.approx(float(costs.bulk(DEVICE, 80, 1)))
+    assert (moved.bytes, moved.requests, moved.copies) == (84, 1, 1), "packed bytes and their index, in one copy"
+    assert moved.link_seconds == pytest.approx(float(costs.bulk(DEVICE, 84, 1)))
+    assert moved.host_seconds == pytest.approx((3 * 128 + 84) / (2 * 10 * 3.84e9)), "the first two lists share a piece"
     link.pack(exact, buffer, 16, cores=1)
-    assert link.take().host_seconds == pytest.approx(80 / 3.84e9)
+    assert link.take().host_seconds == pytest.approx((3 * 128 + 84) / (2 * 3.84e9))
 
 
 def test_pages(link: ModelLink) -> None:

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.link.requests import Lists, count
+from isthmus.link.link import Extents
+from isthmus.link.requests import Lists, count, fetched
 
 
 def naive(begin: int, length: int, line: int, sector: int) -> list[int]:
@@ -75,3 +76,22 @@ def test_nothing():
 
 def test_beyond_32_bits():
     assert counted((5 * 2**32 - 2, 4)) == [2, 0, 0, 0]
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 300)), max_size=10), st.sampled_from([64, 128]))
+def test_a_core_that_packs_lists_fetches_whole_pieces(gaps: list[tuple[int, int]], piece: int) -> None:
+    """Lists in order, some side by side."""
+    at, rows, touched = 0, [], set()
+    for gap, length in gaps:
+        at += gap
+        rows.append((at, length))
+        touched |= {byte // piece for byte in range(at, at + length)}
+        at += length
+    begins, lengths = np.array(rows, np.int64).reshape(-1, 2).T
+    nothing = np.zeros(begins.size, np.int64)
+    assert fetched(Extents(nothing, begins, lengths, nothing), piece) == len(touched) * piece
+
+
+def test_pieces_of_two_sections_are_not_shared() -> None:
+    nothing = np.zeros(2, np.int64)
+    assert fetched(Extents(np.array([0, 1]), nothing, np.array([4, 4]), nothing), 64) == 128

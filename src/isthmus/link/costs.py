@@ -5,16 +5,19 @@
     paged        the longer of  bytes / (peak_share x bandwidth)
                  and            batches x fault_seconds + migrations x transfer_seconds + bytes / bandwidth,
                  + bytes evicted to the host / back_bandwidth
-    compaction   bytes / (pack_bandwidth x cores)
+    compaction   (fetched + packed bytes) / (2 x pack_bandwidth x cores)
     kernel       launches x launch_seconds + edges x (entry_bytes + update_bytes) / (push_share x near bandwidth)
     scan         launches x launch_seconds + bytes / near bandwidth
     copy_back    copies x copy_seconds + bytes / back_bandwidth
 
 Where they come from: bulk and direct are HyTGraph's (1) and (3) (Wang et al., ICDE 2023, section V), in seconds instead of
 round trips and with the size of every request known, where the paper damps the round trip by the share of active
-edges; compaction is the second term of (2). Faults cost a fixed time, whatever they bring (Grus, Wang et al., TACO 2021,
-section 2), but are handled in batches, and even long migrations stay below the peak that EMOGI measured. An edge costs
-a kernel its own bytes and one random access. All but `kernel` are link or host time; arguments may be arrays.
+edges. Compaction is the second term of (2), whose throughput the paper leaves open: here the host's memory gives whole
+pieces of `fetch_bytes`, so that short lists far apart cost more than their bytes; where all lists are packed it is
+bytes / pack_bandwidth. Faults cost a fixed time, whatever they bring (Grus, Wang et al., TACO 2021, section 2), but are
+handled in batches, and even long migrations stay below the peak that EMOGI measured. An edge costs a kernel its own
+bytes and one random access. Compaction is host time, kernel and scan are device time, the rest is link time; arguments
+may be arrays.
 """
 
 from __future__ import annotations
@@ -47,9 +50,9 @@ def paged(device: Device, bytes: Any, batches: Any, migrations: Any, evicted: An
     return np.maximum(least, handled) + evicted / link.back_bandwidth
 
 
-def compaction(device: Device, bytes: Any, cores: int | None = None) -> Any:
-    """Lists packed side by side by the host, with all its cores unless told otherwise."""
-    return bytes / (device.host.pack_bandwidth * (cores or device.host.cores))
+def compaction(device: Device, fetched: Any, packed: Any, cores: int | None = None) -> Any:
+    """Lists packed by the host, which fetches more bytes than it keeps; by all its cores unless told otherwise."""
+    return (fetched + packed) / (2 * device.host.pack_bandwidth * (cores or device.host.cores))
 
 
 def kernel(device: Device, edges: Any, entry_bytes: int, launches: Any = 1) -> Any:

@@ -64,7 +64,8 @@ class Host:
     """The processor that packs lists."""
 
     cores: int
-    pack_bandwidth: float  # bytes of lists, one core of all
+    pack_bandwidth: float  # bytes of lists that lie side by side, one core of all
+    fetch_bytes: int  # what memory gives at least
 
 
 @dataclass(frozen=True)
@@ -79,11 +80,12 @@ class Device:
     sources: dict[str, str]  # of every figure, by "section.key"
 
     def profile(self) -> Profile:
-        """What policies see: the cost of bulk bytes and of full requests."""
-        rate = self.link.direct[-1] / self.link.request_bytes
-        packing = self.host.cores * self.host.pack_bandwidth
+        """What policies see: the cost of bulk bytes, of full requests, and of packing lists as long as a request, unaligned."""
+        line, host = self.link.request_bytes, self.host
+        rate = self.link.direct[-1] / line
+        packing = host.cores * host.pack_bandwidth * 2 * line / (2 * line + host.fetch_bytes)
         return Profile(
-            f"{PREFIX}{self.name}", self.link.bandwidth, rate, self.link.request_bytes, self.link.in_flight, False, (), packing
+            f"{PREFIX}{self.name}", self.link.bandwidth, rate, line, self.link.in_flight, False, (), packing
         )
 
 

@@ -95,7 +95,7 @@ class ModelLink(Link):
             channel,
             Moved(
                 moved, 0, self._full(moved), 1, link_seconds=costs.bulk(self.device, moved, 1),
-                host_seconds=costs.compaction(self.device, moved, cores),
+                host_seconds=costs.compaction(self.device, requests.fetched(extents, self.device.host.fetch_bytes), moved, cores),
             ),
         )  # fmt: skip
 

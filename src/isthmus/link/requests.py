@@ -1,9 +1,10 @@
-"""Requests of a kernel that reads lists straight from far memory, as the interconnect sees them.
+"""What reading lists asks of memory: requests of a kernel over the interconnect, pieces that a host core fetches.
 
 A warp reads a list line by line, beginning at the line that holds its first byte (EMOGI's merged and aligned access:
 Min et al., VLDB 2020). Of every line it asks for the sectors between the first and the last byte it wants, in one
 request. So a list that starts unaligned may touch a line more than its length, and requests at its ends are short.
-Lists share no request, even where they share a line: other warps read them at other times.
+Lists share no request, even where they share a line: other warps read them at other times. A host core that packs lists
+reads them one after the other, and finds what it has just fetched in its cache.
 """
 
 from __future__ import annotations
@@ -48,3 +49,12 @@ def count(begins: Array, lengths: Array, line: int = 128, sector: int = 32) -> A
     counts += np.bincount(last[~single] % sectors + 1, minlength=sectors + 1)
     counts[sectors] += int((lines[~single] - 2).sum())
     return counts[1:]
+
+
+def fetched(extents: Extents, piece: int) -> int:
+    """Bytes of the whole pieces of memory that hold extents; neighbours in the order given share one."""
+    wanted = extents.lengths > 0
+    sections, begins = extents.sections[wanted], extents.offsets[wanted]
+    first, last = begins // piece, (begins + extents.lengths[wanted] - 1) // piece
+    shared = (sections[1:] == sections[:-1]) & (first[1:] == last[:-1])
+    return int((last - first + 1).sum() - shared.sum()) * piece
