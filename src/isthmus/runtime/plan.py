@@ -112,7 +112,7 @@ class Plan:
         split = {"vertex state": near.state, "offsets": near.offsets, "frontier": near.frontier, edges: near.edges, "cache": near.cache}
         where = "in memory: all edges stay near" if near.resident else f"from {self.profile.name}: edges come as they are needed"
         return [
-            ("pass", self.program.name),
+            *([("pass", self.program.name)] if self.program.name != self.algorithm else []),
             ("runs", where),
             ("budget", format_size(near.budget)),
             *((f"  {name}", format_size(size)) for name, size in split.items()),
