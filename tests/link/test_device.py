@@ -123,3 +123,15 @@ def test_figures_that_do_not_fit_together() -> None:
 def test_whole_numbers_may_stand_for_seconds_and_rates() -> None:
     device: Device = parse(changed("back_bandwidth", '{ value = 9000000000, source = "x" }'), "mine.toml")
     assert device.link.back_bandwidth == 9e9 and isinstance(device.link.back_bandwidth, float)
+
+
+def test_what_the_manual_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manual = (Path(__file__).parents[2] / "docs" / "model.md").read_text("utf-8")
+    blocks = dict(re.findall(r"```(toml|python)\n(.*?)```", manual, re.DOTALL))
+    device = parse(blocks["toml"], "mine.toml")
+    assert (device.name, device.link.bandwidth, device.host.cores) == ("A100 behind a riser", 21.4e9, 16)
+    exec(blocks["python"], {})
+    printed = capsys.readouterr().out
+    assert printed.startswith("12300000000.0 HyTGraph ICDE 2023")
+    assert float(re.findall(r"([\d.]+) modelled ms", printed)[0]) == pytest.approx(7.47, abs=0.01)
+    assert all(f"`{name}`" in manual for name in NAMES)
