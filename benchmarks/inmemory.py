@@ -208,7 +208,7 @@ def verdicts(contest: Contest) -> list[list[str]]:
             target = AGAINST_GAPBS[algorithm] if peer == gapbs.Gapbs.name else 1.0
             mean, count = mean_ratio(cells, peer)
             if count:
-                what = f"{algorithm}: ours ÷ {peer}, geometric mean of {count} graphs"
+                what = f"{algorithm}: ours ÷ {peer}, geometric mean over {count} graphs"
                 rows.append([what, f"{mean:.2f}", f"≤ {target:.1f}", verdict(mean, target)])
     ratios = [(cell.pairs[best].ratio, cell, best) for cell in contest.cells if (best := cell.best())]
     if ratios:
