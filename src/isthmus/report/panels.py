@@ -33,14 +33,14 @@ def choices(name: str, trace: Trace, data: Series) -> list[Panel]:
     shares = data.shares()
     colors = {engine: draw.COLORS[engine] for engine in shares}
     found = [panel(
-        "Execution path", f"Share of the moved partitions by engine.{binned(data)}",
+        "Execution path", f"Share of the active partitions by what brought their edges.{binned(data)}",
         draw.stacked(f"{name}-path", "partitions", data, shares, draw.COLORS, "%"), colors,
     )]  # fmt: skip
     chosen = choice_map(trace, data.step)
     if chosen is not None:
         rows = "" if chosen.row_step == 1 else f" A row is {chosen.row_step} partitions, in the colour of the commonest engine."
         lost = " Pale: not recorded." if (chosen.codes == UNKNOWN).any() else ""
-        text = f"Which engine brought each of {chosen.partitions:,} partitions; blank: not moved.{lost}{rows}"
+        text = f"Which engine brought each of {chosen.partitions:,} partitions; blank: not active.{lost}{rows}"
         found.append(panel("Partitions", text, draw.partition_map(f"{name}-map", data, chosen), colors))
     return found
 

@@ -44,7 +44,7 @@ class Series:
         return np.divide(self.hit_edges, self.active_edges, out=np.zeros(self.sizes.size), where=self.active_edges > 0)
 
     def shares(self) -> dict[str, Array]:
-        """Of the partitions that were brought near, the share of each engine."""
+        """Of the active partitions, the share of each engine."""
         total = sum(self.partitions.values(), np.zeros(self.sizes.size))
         return {name: np.divide(count, total, out=np.zeros(total.size), where=total > 0) for name, count in self.partitions.items()}
 
