@@ -80,9 +80,9 @@ def assert_within(result, expected, tol):
     assert facts["error_bound"] <= tol * spread * 1.001 + ROUNDING * tol
     assert np.array_equal(np.isnan(result.values), np.isnan(voltages))
     assert facts["floating"] == int(np.isnan(voltages).sum())
-    assert np.nanmax(np.abs(result.values - voltages)) <= facts["error_bound"] + ROUNDING * spread
-    scale = np.abs(outside).sum() + np.nanmax(np.abs(voltages))
-    assert np.abs(result["current"] - outside).sum() <= facts["current_bound"] + ROUNDING * scale
+    largest = np.nanmax(np.abs(voltages))
+    assert np.nanmax(np.abs(result.values - voltages)) <= facts["error_bound"] + ROUNDING * spread + 1e-11 * largest  # the oracle rounds
+    assert np.abs(result["current"] - outside).sum() <= facts["current_bound"] + ROUNDING * (np.abs(outside).sum() + largest)
 
 
 @st.composite
