@@ -247,6 +247,7 @@ def test_bad_parameters():
         ({"inputs": np.zeros((1, 1, 2))}, r"inputs: expected numbers, .* got float64 of shape \(1, 1, 2\)"),
         ({"inputs": [["a", "b"]]}, "inputs: expected numbers, a row per input"),
         ({"inputs": [[1.0, np.nan]]}, "inputs: expected finite numbers"),
+        ({"inputs": [[1.0, 2.0]] * 600 + [[np.inf, 1.0]]}, "inputs: expected finite numbers"),
         ({"biases": [0.0]}, r"biases: expected 3 finite numbers, one per vertex, got float64 of shape \(1,\)"),
         ({"biases": [0.0, 0.0, np.inf]}, "biases: expected 3 finite numbers"),
         ({"biases": [0.0, 1.0, 0.0]}, "biases: expected 0 for input neurons"),
