@@ -7,6 +7,7 @@ vertex: road networks need thousands of iterations. When a queue overflows the b
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,7 @@ class Frontier:
         self.used = np.zeros(threads, np.int64)  # entries wanted in each queue; more than its size: overflow
         self.list: Array | None = np.empty(0, np.uint32)  # the active vertices, ascending; None: see the marks
         self.everyone = False
+        self.loose = False  # queues may hold vertices twice, or that are not marked any more
         self.count = 0
 
     def any(self) -> bool:
@@ -104,6 +106,21 @@ class Frontier:
         packed = np.packbits(self.marks, bitorder="little")
         out.view(np.uint8)[: packed.size] = packed
 
+    def without(self, held: Array, scratch: Array, team: Any) -> Frontier:
+        """The active vertices that are not held; they share all about the next iteration. `scratch`: a byte per vertex."""
+        others = copy.copy(self)
+        others.everyone = False
+        if self.list is not None:
+            others.list = self.list[held[self.list] == 0]
+            others.count = int(others.list.size)
+        else:
+            others.marks = scratch
+            kept = team.split(
+                lambda a, b: vertices.mark_others(a, b, self.marks, self.everyone, held, scratch), self.vertices
+            )
+            others.count = int(sum(kept))
+        return others
+
     def advance(self) -> None:
         """The marked vertices become the active ones."""
         self._clear()
@@ -112,6 +129,8 @@ class Frontier:
         if (self.used <= self.queues.shape[1]).all():
             parts = [queue[:used] for queue, used in zip(self.queues, self.used, strict=True) if used]
             self.list = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.uint32)
+            if self.loose:  # some were worked on already, some of those marked again
+                self.list = np.unique(self.list[self.marks[self.list] != 0])
             self.count = int(self.list.size)
         else:
             self.list = None

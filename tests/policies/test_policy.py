@@ -8,8 +8,8 @@ import pytest
 from isthmus.errors import OptionError
 from isthmus.frontier import Activity
 from isthmus.link.link import Profile
-from isthmus.policies.policy import FILTER, NOTHING, ZERO_COPY
-from isthmus.policies.recipes import RECIPES, recipe
+from isthmus.policies.policy import COMPACTION, FILTER, NOTHING, UNIFIED, ZERO_COPY
+from isthmus.policies.recipes import RECIPES, SWITCHES, recipe
 
 DISK = Profile("a disk", 4096e5, 1e4, 4096, 128, True)  # a block alone costs ten times its share of a bulk read
 
@@ -19,30 +19,40 @@ def activity(edges, blocks, partition_edges):
     return Activity(np.minimum(edges, 1), edges, blocks, partition_edges)
 
 
-@pytest.mark.parametrize(("name", "choice"), [("filter", FILTER), ("emogi", ZERO_COPY)])
+@pytest.mark.parametrize(("name", "choice"), [("filter", FILTER), ("emogi", ZERO_COPY), ("subway", COMPACTION), ("unified", UNIFIED)])
 def test_one_engine_for_all_that_is_active(name, choice):
-    assert recipe(name).choose(activity([5, 0, 1], [2, 0, 1], [9, 9, 9]), DISK, 4).tolist() == [choice, NOTHING, choice]
+    assert recipe(name).policy.choose(activity([5, 0, 1], [2, 0, 1], [9, 9, 9]), DISK, 4).tolist() == [choice, NOTHING, choice]
 
 
 def test_the_cheaper_of_the_two():
     """100 blocks of a partition cost as much in bulk as 10 blocks alone."""
     whole = 100 * 1024  # edges of 4 bytes
-    found = recipe("auto").choose(activity([9, 10, 11, 0, 50], [9, 10, 11, 0, 100], [whole] * 5), DISK, 4)
+    found = recipe("auto").policy.choose(activity([9, 10, 11, 0, 50], [9, 10, 11, 0, 100], [whole] * 5), DISK, 4)
     assert found.tolist() == [ZERO_COPY, FILTER, FILTER, NOTHING, FILTER]
 
 
 def test_weights_make_a_partition_dearer():
     whole = 100 * 1024
-    assert recipe("auto").choose(activity([9], [15], [whole]), DISK, 4).tolist() == [FILTER]
-    assert recipe("auto").choose(activity([9], [15], [whole]), DISK, 8).tolist() == [ZERO_COPY]
+    assert recipe("auto").policy.choose(activity([9], [15], [whole]), DISK, 4).tolist() == [FILTER]
+    assert recipe("auto").policy.choose(activity([9], [15], [whole]), DISK, 8).tolist() == [ZERO_COPY]
 
 
 def test_nothing_active_and_no_partition():
-    for policy in RECIPES.values():
+    for policy in (recipe.policy for recipe in RECIPES.values()):
         assert policy.choose(activity([0, 0], [0, 0], [4, 4]), DISK, 4).tolist() == [NOTHING, NOTHING]
         assert policy.choose(activity([], [], []), DISK, 4).size == 0
 
 
 def test_an_unknown_recipe():
-    with pytest.raises(OptionError, match=r"policy: expected one of filter, emogi, auto.*, got 'fastest'"):
+    with pytest.raises(OptionError, match=r"policy: expected one of filter, subway, emogi, unified, auto.*, got 'fastest'"):
         recipe("fastest")
+
+
+def test_parts_of_a_recipe_are_switched_off_alone():
+    auto = recipe("auto")
+    for name in SWITCHES:
+        other = recipe("auto", (name,))
+        assert [key for key in vars(auto) if getattr(auto, key) != getattr(other, key)] == [name]
+    assert not recipe("auto", ("cache", "settle")).keeps
+    with pytest.raises(OptionError, match="without: expected some of .*, got hubs"):
+        recipe("auto", ("hubs",))

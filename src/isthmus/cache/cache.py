@@ -1,33 +1,50 @@
-"""What a cache is to the loop: it serves the active vertices it holds, and only the others go on to the link."""
+"""What a cache is to the loop: it serves active edges that it holds, and only the others go on to the link.
+
+A cache of vertices serves before the activity of the others is known; a cache of partitions after, as it only needs
+to know which of its partitions are active.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import Any
 
-from isthmus.engines.engine import Delivery
-from isthmus.frontier import Frontier
+from isthmus.engines.engine import Delivery, Engine, GetBuffer, Side, Task
+from isthmus.frontier import Activity, Frontier
+from isthmus.link.link import Array, Link
 
 
-class Cache(ABC):
-    """Near copies of some edges."""
+class Held(Engine):
+    """What deliveries out of a cache are counted under; it brings nothing."""
+
+    name = "cache"
+
+    def tasks(self, side: Side, chosen: Array, room: int) -> list[Task]:
+        return [Task(self, side, chosen)] if chosen.size else []
+
+    def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
+        yield from ()
+
+
+class Cache:
+    """Near copies of some edges. This one holds nothing."""
 
     bytes: int = 0  # near memory it takes
 
-    @abstractmethod
-    def serve(self, frontier: Frontier) -> Iterator[Delivery]:
-        """Deliver what is held of the active edges, and take it out of the frontier's misses."""
+    def serve(self, frontier: Frontier, side: Side) -> tuple[Frontier, list[Delivery]]:
+        """Deliveries of active vertices that are held, and the frontier of the others."""
+        return frontier, []
 
-    @abstractmethod
-    def keep(self, delivery: Delivery) -> None:
-        """Look at edges that just arrived, to keep some."""
+    def refresh(self, frontier: Frontier) -> None:
+        """Called when those deliveries are done, before the others' edges move: decide anew what to hold."""
 
-
-class NoCache(Cache):
-    """Holds nothing."""
-
-    def serve(self, frontier: Frontier) -> Iterator[Delivery]:
-        yield from ()
+    def held(self, side: Side, activity: Activity, frontier: Frontier) -> tuple[list[Delivery], Activity]:
+        """Deliveries of active partitions that are held, and the activity of the others."""
+        return [], activity
 
     def keep(self, delivery: Delivery) -> None:
-        pass
+        """Look at edges that have just been worked on, to keep some. Called by several threads at once."""
+
+    def facts(self) -> dict[str, Any]:
+        """For the summary."""
+        return {}

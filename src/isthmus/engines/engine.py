@@ -98,7 +98,9 @@ class Delivery:
     bytes: int = 0  # moved over the link for it
     requests: int = 0
     seconds: float = 0.0
+    runs: Runs | None = None  # where whole partitions lie, when they came whole
     pieces_left: int = 0  # while it is being worked on
+    rounds: int = 0  # how often it was worked on
 
 
 GetBuffer = Callable[[], Buffer]
@@ -116,6 +118,9 @@ class Engine(ABC):
     @abstractmethod
     def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
         """Bring the task's active edges near, one buffer at a time."""
+
+    def close(self) -> None:  # noqa: B027  # most hold nothing
+        """Stop threads of its own."""
 
 
 def zones(side: Side, at: Array, sizes: Array, weight_at: Array, weight_sizes: Array, buffer: Buffer) -> Extents:

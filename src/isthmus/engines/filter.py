@@ -57,8 +57,10 @@ class Filter(Engine):
             # Almost always everything fits; a single partition larger than the buffer comes in pieces.
             stop = end if begin.size > 1 else np.minimum(end, begin + capacity(side, buffer))
             delivery = self._bring(task, Runs(first, last, begin, stop, begin, begin), link, buffer, channel)
+            assert isinstance(delivery.edges, Runs)
+            delivery.runs = delivery.edges
             if frontier.list is not None:
-                delivery.edges = as_rows(delivery.edges, frontier, side)  # type: ignore[arg-type]
+                delivery.edges = as_rows(delivery.runs, frontier, side)
             delivery.seconds = time.perf_counter() - clock
             yield delivery
             left = stop < end

@@ -32,34 +32,34 @@ class ZeroCopy(Engine):
         return [Task(self, side, chosen)] if chosen.size else []
 
     def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
-        for vertices, edge_begins, edge_ends in windows(task, frontier):
+        for among in windows(task, frontier):
             row = skip = 0
-            while row < vertices.size:
+            while row < among[0].size:
                 buffer = get_buffer()
                 start = time.perf_counter()
-                row, skip, delivery = self._fill(task, vertices, edge_begins, edge_ends, row, skip, link, buffer, channel)
+                row, skip, delivery = read_rows(task, among, row, skip, self.gap, link, buffer, channel)
                 delivery.seconds = time.perf_counter() - start
                 yield delivery
 
-    def _fill(
-        self, task: Task, vertices: Array, edge_begins: Array, edge_ends: Array, row: int, skip: int,
-        link: Link, buffer: Buffer, channel: int,
-    ) -> tuple[int, int, Delivery]:  # fmt: skip
-        """Bring as many rows near as the buffer holds."""
-        side, block = task.side, link.profile.block
-        most = vertices.size - row
-        kept = np.empty(most, vertices.dtype)
-        begins, weight_begins, lengths, at, sizes, weight_at, weight_sizes = (np.empty(most, np.int64) for _ in range(7))
-        row, skip, used, count, weight_count = rows.plan_rows(
-            vertices, edge_begins, edge_ends, row, skip, side.width, side.weight_width, block, self.gap,
-            buffer.room, buffer.weight_room, kept, begins, weight_begins, lengths, at, sizes, weight_at, weight_sizes,
-        )  # fmt: skip
-        extents = zones(side, at[:count], sizes[:count], weight_at[:weight_count], weight_sizes[:weight_count], buffer)
-        requests = link.move(extents, buffer.bytes, channel) if count else 0
-        return row, skip, Delivery(
-            task, buffer.targets(side.target_dtype), buffer.weights(side.weight_dtype) if side.weight_width else None,
-            Rows(kept[:used], begins[:used], weight_begins[:used], lengths[:used]), buffer, extents.bytes, requests,
-        )  # fmt: skip
+
+def read_rows(
+    task: Task, among: tuple[Array, Array, Array], row: int, skip: int, gap: int, link: Link, buffer: Buffer, channel: int
+) -> tuple[int, int, Delivery]:
+    """Bring as many rows near as the buffer holds, from `row` on without its first `skip` edges; says where to go on."""
+    side, block = task.side, link.profile.block
+    most = among[0].size - row
+    kept = np.empty(most, among[0].dtype)
+    begins, weight_begins, lengths, at, sizes, weight_at, weight_sizes = (np.empty(most, np.int64) for _ in range(7))
+    row, skip, used, count, weight_count = rows.plan_rows(
+        *among, row, skip, side.width, side.weight_width, block, gap,
+        buffer.room, buffer.weight_room, kept, begins, weight_begins, lengths, at, sizes, weight_at, weight_sizes,
+    )  # fmt: skip
+    extents = zones(side, at[:count], sizes[:count], weight_at[:weight_count], weight_sizes[:weight_count], buffer)
+    requests = link.move(extents, buffer.bytes, channel) if count else 0
+    return row, skip, Delivery(
+        task, buffer.targets(side.target_dtype), buffer.weights(side.weight_dtype) if side.weight_width else None,
+        Rows(kept[:used], begins[:used], weight_begins[:used], lengths[:used]), buffer, extents.bytes, requests,
+    )  # fmt: skip
 
 
 def windows(task: Task, frontier: Frontier) -> Iterator[tuple[Array, Array, Array]]:

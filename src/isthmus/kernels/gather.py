@@ -19,3 +19,11 @@ def pack(source: Any, begins: Any, lengths: Any, places: Any, out: Any, first: A
         begin, place = uint64(begins[i]), uint64(places[i])  # unsigned: no check for negative indices, so it vectorises
         for k in range(uint64(lengths[i])):
             out[place + k] = source[begin + k]
+
+
+@kernel
+def copy_blocks(source: Any, slots: Any, out: Any, places: Any, block: Any) -> None:
+    """Copy block slots[i] of `source` to out[places[i]], both arrays of bytes."""
+    for i in range(slots.size):
+        begin, place = slots[i] * block, places[i]
+        out[place : place + block] = source[begin : begin + block]

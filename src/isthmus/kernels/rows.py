@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import int64
+from numba import int64, uint8
 
+from isthmus.kernels.atomics import atomic_exchange
 from isthmus.kernels.compile import inline, kernel
 
 
@@ -223,3 +224,31 @@ def edges_of_range(first: Any, last: Any, marks: Any, offsets: Any) -> Any:
         else:
             u = skip_unmarked(words, u, last)
     return total
+
+
+@kernel
+def again_in_range(first: Any, last: Any, begin: Any, end: Any, offsets: Any, marks: Any, out: Any) -> Any:
+    """Take the marks off the vertices first:last whose edges all lie in begin:end; returns how many went to `out`."""
+    count = 0
+    words = marks.view(np.uint64)
+    u = int64(first) - 1
+    while u + 1 < last:
+        u += 1
+        if marks[u] == 0:
+            u = skip_unmarked(words, u, last)
+        elif offsets[u] >= begin and offsets[u + 1] <= end and atomic_exchange(marks, u, uint8(0)):
+            out[count] = u
+            count += 1
+    return count
+
+
+@kernel
+def again_of_rows(vertices: Any, lengths: Any, offsets: Any, marks: Any, out: Any) -> Any:
+    """Take the marks off the rows that are whole lists; the places of those that had one go to `out`. Returns how many."""
+    count = 0
+    for i in range(vertices.size):
+        u = int64(vertices[i])
+        if marks[u] and lengths[i] == offsets[u + 1] - offsets[u] and atomic_exchange(marks, u, uint8(0)):
+            out[count] = i
+            count += 1
+    return count

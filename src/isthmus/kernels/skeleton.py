@@ -126,7 +126,7 @@ def push_rows(vertices, begins, weight_begins, lengths, row, skip, edges, offset
 def push_range(first, last, begin, end, base, weight_base, active, everyone, offsets, targets, weights, state, params, marks, queue, used):
     for v in range(first, last):
         low, high = max(offsets[v], begin), min(offsets[v + 1], end)
-        if low >= high:
+        if low >= high or (not everyone and active[v] == 0):
             continue
         total = nothing(params)
         for e in range(low, high):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import int64, uint8
 
+from isthmus.kernels.atomics import atomic_exchange
 from isthmus.kernels.compile import inline, kernel
 
 
@@ -25,6 +27,17 @@ def take_range(first: Any, last: Any, marks: Any, everyone: Any, values: Any, re
             deltas[u] = residual[u]
             values[u] += residual[u]
             residual[u] = 0.0
+
+
+@kernel
+def take_again(rows: Any, values: Any, residual: Any, deltas: Any) -> Any:
+    """As `take_rows`, while others may be adding to the residuals."""
+    bits = residual.view(np.int64)
+    for i in range(rows.size):
+        u = int64(rows[i])
+        bits_taken = atomic_exchange(bits, u, int64(0))
+        deltas.view(np.int64)[u] = bits_taken
+        values[u] += deltas[u]
 
 
 @kernel
@@ -90,6 +103,16 @@ def mark_left(left: Any, marks: Any, first: Any, last: Any) -> Any:
         left[u] = still
         marks[u] = still
         count += still
+    return count
+
+
+@kernel
+def mark_others(first: Any, last: Any, marks: Any, everyone: Any, held: Any, out: Any) -> Any:
+    """Mark the marked vertices (`everyone`: all) that are not held; returns how many."""
+    count = 0
+    for u in range(first, last):
+        out[u] = (everyone or marks[u]) and not held[u]
+        count += out[u]
     return count
 
 

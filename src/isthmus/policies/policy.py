@@ -17,8 +17,6 @@ class Policy(ABC):
     """Pure: the same activity and profile give the same choice."""
 
     name: str = "policy"
-    settles: bool = False  # whether partitions may be worked to a standstill
-    keeps: bool = False  # whether memory that is left may keep edges near
 
     @abstractmethod
     def choose(self, activity: Activity, profile: Profile, entry_bytes: int) -> Array:
@@ -39,8 +37,6 @@ class Cheapest(Policy):
     """Whole partition or single blocks, whichever the link's measured rates make cheaper."""
 
     name = "auto"
-    settles = True
-    keeps = True
 
     def choose(self, activity: Activity, profile: Profile, entry_bytes: int) -> Array:
         whole = profile.seconds(activity.partition_edges * entry_bytes, 0)

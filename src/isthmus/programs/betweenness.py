@@ -36,6 +36,7 @@ class Betweenness(Program):
 
     name = "betweenness_centrality"
     order_free = False  # levels are synchronous, and each edge counts once
+    hungry = True
 
     def __init__(self, sources: Sequence[int], batch: int = 1, normalized: bool = True, endpoints: bool = False) -> None:
         self.sources, self._batch, self._normalized, self._endpoints = sources, batch, normalized, endpoints

@@ -30,6 +30,7 @@ class LabelPropagation(Program):
 
     name = "label_propagation"
     order_free = False
+    hungry = True
     state_bytes = 16  # labels old and new, cursors, the table
 
     def __init__(self, max_iter: int = 10, directed: bool = True) -> None:

@@ -85,6 +85,8 @@ class Program(ABC):
     touched: int = 0  # which state array an edge reads or writes at its head: prefetched
     state_bytes: int = 8  # near memory per vertex
     solve_bytes: int = 0  # more of it, when `solve` does the work
+    hungry: bool = False  # makes use of memory that is left over, so that no cache may have it
+    reruns: bool = False  # a vertex may be followed again in the same iteration, see `again`
     settles: int = 0  # any order will do, also without `before` and `after`; 1: smaller values are more urgent, -1: larger ones
 
     def seeks(self, state: State) -> bool:
@@ -114,6 +116,9 @@ class Program(ABC):
 
     def unordered(self, state: State) -> None:  # noqa: B027
         """Called when values were worked out of order: iterations are no levels any more."""
+
+    def again(self, state: State, rows: Array) -> None:  # noqa: B027
+        """These vertices are about to be followed once more in this iteration; called only where `reruns`."""
 
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         """Work the answer out by a kernel of the program's own when all edges are near; False: use the loop."""
@@ -154,6 +159,7 @@ class Monotone(Program):
         self.name, self.message, self.initial, self.combine = message.name, message, initial, combine
         self.start_value, self.column, self.sides = start, column, sides
         self.settles = 1 if combine == "min" else -1
+        self.reruns = True
         self.state_bytes = 8 + vertex_bytes(message)
         self.values_given = dict(message.defaults)
         self.sources: list[Any] = []
@@ -273,6 +279,7 @@ class Accumulative(Program):
     """
 
     touched = 1  # residuals
+    reruns = True
 
     def __init__(self, message: Message, initial: float, threshold: float, column: str) -> None:
         if not is_number(initial) or np.isinf(initial):
@@ -335,6 +342,9 @@ def edge(x, u, v, w, state, params):
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
         """Take the deltas of the active vertices, once per iteration however many pieces their edges come in."""
         take(state, frontier, facts)
+
+    def again(self, state: State, rows: Array) -> None:
+        vertices.take_again(rows, *state.arrays[:3])
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         values, residual = state.arrays[:2]

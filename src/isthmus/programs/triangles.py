@@ -34,6 +34,7 @@ class Triangles(Program):
     """Counts at each vertex the edges between its neighbours. `both_ways`: an edge in both directions counts twice."""
 
     order_free = False  # each edge is gathered once
+    hungry = True
     state_bytes = 36  # 28 for degrees, cursors, offsets and counts; the least tables
 
     def __init__(self, directed: bool, both_ways: bool) -> None:

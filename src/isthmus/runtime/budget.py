@@ -18,6 +18,7 @@ from isthmus.programs.program import Program
 BUFFERS = 4  # two being filled, two being worked on
 LEAST_BLOCKS = 24  # of 4 KB in a buffer: the narrower zone of the two then holds several lists whatever their alignment
 LEAST_BUFFER = 256 << 10  # bytes; smaller ones make more requests than sense
+ENOUGH = 4 << 20  # bytes; larger ones are read a little faster, but what keeps edges near saves reading them
 ROW_BYTES = 64  # the plan of a delivery, per row of a buffer: bounded by its blocks
 
 
@@ -77,6 +78,8 @@ def plan(graph: Graph, program: Program, memory: str | int | None, threads: int,
     if resident:
         state += n * program.solve_bytes
     edges = edge_bytes if resident else min(room, most_staging(edge_bytes))
+    if keeps and not resident:
+        edges = min(edges, max(room // 4, BUFFERS * ENOUGH))
     cache = min(room - edges, edge_bytes) if keeps and not resident else 0
     return Near(budget, state, offsets, frontier, edges, resident, cache, notes, least, max(least, vertex + all_edges))
 

@@ -10,10 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.cache.cache import NoCache
+from isthmus.cache.cache import Cache
+from isthmus.cache.partition_cache import PartitionCache
+from isthmus.cache.vertex_cache import VertexCache
+from isthmus.engines.compaction import Compaction
 from isthmus.engines.engine import Buffer, Engine, Side
 from isthmus.engines.filter import Filter
 from isthmus.engines.resident import Resident
+from isthmus.engines.unified import Unified
 from isthmus.engines.zero_copy import ZeroCopy
 from isthmus.errors import BudgetError, OptionError, ProgramError, StoreError
 from isthmus.frontier import Frontier
@@ -25,10 +29,11 @@ from isthmus.kernels import skeleton
 from isthmus.link.calibrate import cache_folder, profile_of
 from isthmus.link.link import Extents, Link
 from isthmus.link.measure import Say, ignore
+from isthmus.link.pages import Pages
 from isthmus.link.ram import RamLink
 from isthmus.link.ssd import SsdLink
 from isthmus.memory import peak_rss
-from isthmus.policies.recipes import recipe
+from isthmus.policies.recipes import Recipe, recipe
 from isthmus.programs.program import Facts, NearEdges, Program, State
 from isthmus.runtime.budget import BUFFERS, LEAST_BLOCKS, Near, plan
 from isthmus.runtime.loop import Parts, run
@@ -42,6 +47,7 @@ from isthmus.threads import Team
 Watch = Callable[[Iteration], None]
 Rehearse = Callable[[Program, Near], None]
 DEVICES = ("auto", "cpu")
+LEAST_PAGES = 64
 
 
 class Rehearsed(Exception):
@@ -55,24 +61,24 @@ def quiet(iteration: Iteration) -> None:
 def execute(
     program: Program, graph: Graph, *, device: str = "auto", memory: str | int | None = None, policy: str = "auto",
     threads: int | None = None, verify: bool = False, watch: Watch = quiet, say: Callable[[str], None] | None = None,
-    far: str = "auto", rehearse: Rehearse | None = None,
+    far: str = "auto", rehearse: Rehearse | None = None, without: tuple[str, ...] = (),
 ) -> Result:  # fmt: skip
     """Run `program` on `graph`. These options change speed, never answers.
 
     `far` says where edges wait: "auto", or "ram" to copy them out of memory as if it were far (for tests). `rehearse` is
-    told what would be done, and Rehearsed is raised instead of doing it.
+    told what would be done, and Rehearsed is raised instead of doing it. `without` switches parts of a recipe off.
     """
     if device not in DEVICES:
         raise OptionError(f"device: expected one of {', '.join(DEVICES)}, got {device!r}")
     if far not in ("auto", "ram"):
         raise OptionError(f"far: expected auto or ram, got {far!r}")
-    chosen = recipe(policy)
+    chosen = recipe(policy, without)
     start = time.perf_counter()
     with contextlib.ExitStack() as stack:
         team = Team(threads)
         stack.callback(team.close)
         check_sides(program, graph)
-        near = plan(graph, program, memory, team.size, policy, chosen.keeps)
+        near = plan(graph, program, memory, team.size, policy, chosen.keeps and not program.hungry)
         if graph.path is None and not near.resident and far == "auto":
             if memory is not None and policy == "auto":
                 raise BudgetError(f"{graph} is in memory already and does not fit the budget; ingest it into a store, or raise --memory")
@@ -94,7 +100,9 @@ def execute(
         state = program.begin(facts)
         frontier.start(state.start)
         loading = time.perf_counter()
-        engines, buffers, memory_for_edges = make_engines(near, sides, link, graph)
+        engines, buffers, room_for_edges = make_engines(near, chosen, sides, link, graph, team.size)
+        for engine in engines.values():
+            stack.callback(engine.close)
         ready = time.perf_counter()
         trace.notes += link.notes
         if not (near.resident and solved(program, state, facts, sides[0], engines["resident"], trace, watch)):
@@ -103,8 +111,9 @@ def execute(
             pipeline = Pipeline(link, buffers)
             stack.callback(pipeline.close)
             room = min((buffer.bytes.size for buffer in buffers), default=0)
-            worker = Worker(module, state, team)
-            parts = Parts(sides, link, engines, NoCache(), chosen, Plain(), pipeline, worker, team, room, memory_for_edges)
+            worker = Worker(module, program, state, team)
+            cache = make_cache(near, chosen, program, sides, room_for_edges, team)
+            parts = Parts(sides, link, engines, cache, chosen, Plain(), pipeline, worker, team, room, room_for_edges, link.profile)
             run(program, state, facts, frontier, parts, trace, watch)
         finished = time.perf_counter()
         columns = program.result(state, facts)
@@ -183,7 +192,9 @@ def open_link(graph: Graph, program: Program, verify: bool, far: str, may_measur
     return RamLink([np.asarray(graph.store.read(name)) for name in names])
 
 
-def make_engines(near: Near, sides: list[Side], link: Link, graph: Graph) -> tuple[dict[str, Engine], list[Buffer], Any]:
+def make_engines(
+    near: Near, chosen: Recipe, sides: list[Side], link: Link, graph: Graph, threads: int
+) -> tuple[dict[str, Engine], list[Buffer], Any]:
     """Either all edges near, or the engines that bring them, buffers to bring them to, and the memory these lie in.
 
     The buffers come first in that memory; what is behind them may keep edges near.
@@ -191,11 +202,36 @@ def make_engines(near: Near, sides: list[Side], link: Link, graph: Graph) -> tup
     if near.resident:
         return {"resident": Resident({side.name: load(graph, side, link) for side in sides})}, [], None
     block = link.profile.block
-    size = max(near.edges // BUFFERS // block, LEAST_BLOCKS) * block
+    size = buffer_bytes(near, block)
     entry = (sides[0].width, sides[0].weight_width)
     memory = aligned_empty(BUFFERS * size + near.cache, np.uint8)  # not touched before it is used
     buffers = [Buffer(memory[k * size : (k + 1) * size], entry, block) for k in range(BUFFERS)]
-    return {"filter": Filter(), "zero_copy": ZeroCopy()}, buffers, memory
+    gap = link.profile.break_even_gap if chosen.merge else 0
+    engines: dict[str, Engine] = {
+        "filter": Filter(), "zero_copy": ZeroCopy(gap), "compaction": Compaction(threads, link.profile.break_even_gap),
+    }  # fmt: skip
+    if chosen.cache == "pages":
+        widths = [width for side in sides for width in (side.width, side.weight_width) if width]
+        pages = memory[BUFFERS * size :] if near.cache >= LEAST_PAGES * block else aligned_empty(LEAST_PAGES * block, np.uint8)
+        engines["unified"] = Unified(Pages(link, [graph.arcs * width for width in widths], pages))
+    return engines, buffers, memory
+
+
+def buffer_bytes(near: Near, block: int) -> int:
+    return max(near.edges // BUFFERS // block, LEAST_BLOCKS) * block
+
+
+def make_cache(near: Near, chosen: Recipe, program: Program, sides: list[Side], memory: Any, team: Team) -> Cache:
+    """What keeps edges near besides the buffers."""
+    if near.resident or not near.cache:
+        return Cache()
+    block = sides[0].block
+    rest = memory[BUFFERS * buffer_bytes(near, block) :]
+    if chosen.cache == "partitions":
+        return PartitionCache(sides, rest, block)
+    if chosen.cache == "vertices" and len(sides) == 1:
+        return VertexCache(sides[0], rest, team)
+    return Cache()
 
 
 def load(graph: Graph, side: Side, link: Link) -> tuple[Any, Any]:

@@ -7,18 +7,21 @@ own; this file only joins them.
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
 from isthmus.cache.cache import Cache
-from isthmus.engines.engine import Delivery, Engine, Side, Task
+from isthmus.engines.engine import Delivery, Engine, Rows, Side, Task
 from isthmus.frontier import Activity, Frontier
-from isthmus.link.link import Array, Link
-from isthmus.policies.policy import NAMES, NOTHING, Policy
+from isthmus.link.link import Array, Link, Profile
+from isthmus.policies.correction import Observation, corrected
+from isthmus.policies.policy import CACHE, NAMES, NOTHING
+from isthmus.policies.recipes import Recipe
 from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime.pipeline import Pipeline
 from isthmus.runtime.settle import Settling, worth_it
@@ -36,13 +39,15 @@ class Parts:
     link: Link
     engines: dict[str, Engine]
     cache: Cache
-    policy: Policy
+    recipe: Recipe
     schedule: Schedule
     pipeline: Pipeline
     worker: Worker
     team: Team
     room: int  # bytes of a buffer
-    memory: Array | None = None  # what the buffers lie in, and more that may keep edges near
+    memory: Array | None  # what the buffers lie in, and more that may keep edges near
+    profile: Profile  # the link's, corrected by what was seen
+    lock: threading.Lock = field(default_factory=threading.Lock)  # for records, which several members write
 
 
 def run(
@@ -51,20 +56,26 @@ def run(
 ) -> None:  # fmt: skip
     """Iterate until the frontier is empty, the program has enough, or `max_iter` is reached."""
     number = 0
+    ahead = program.everyone and parts.recipe.ahead
+    rounds = parts.recipe.rounds if may_rerun(program, parts) else 0
+    if rounds:
+        frontier.loose = True
+        program.unordered(state)
     while frontier.any() and (program.max_iter is None or number < program.max_iter):
         record = Iteration(number, frontier.count)
         start = time.perf_counter()
         program.before(state, frontier, facts)
-        sides = [side for name, side in zip(program.sides, parts.sides, strict=True) if name in program.following(state)]
-        deciding = time.perf_counter()
-        tasks, edges = plan(frontier, sides, parts, record)
-        record.decide = time.perf_counter() - deciding
-
-        deliveries = itertools.chain(
-            parts.cache.serve(frontier), parts.pipeline.fetch(tasks, parts.schedule, frontier, edges)
-        )
         parts.worker.seek(program.seeks(state))
-        record.wait, record.kernel = parts.worker.relax(deliveries, frontier, partial(done, parts, record), edges <= ALONE)
+        sides = [side for name, side in zip(program.sides, parts.sides, strict=True) if name in program.following(state)]
+        misses = serve(frontier, sides, parts, record)
+        deciding = time.perf_counter()
+        held, tasks, edges = plan(misses, sides, parts, record)
+        record.decide += time.perf_counter() - deciding
+        last = program.max_iter is not None and number + 1 == program.max_iter
+        deliveries = itertools.chain(held, parts.pipeline.fetch(tasks, parts.schedule, misses, edges, ahead and not last and number > 0))
+        waited, worked = parts.worker.relax(deliveries, misses, partial(done, parts, record), edges <= ALONE, rounds)
+        record.wait += waited
+        record.kernel += worked
         number += 1
         more = program.after(state, frontier, facts, number)
         if not program.everyone:
@@ -74,13 +85,59 @@ def run(
         watch(record)
         if not more:
             break
+        learn(parts, record)
         if may_settle(program, parts) and worth_it(trace, parts.sides[0]):
             settle(program, state, frontier, parts, trace, watch)
             number = len(trace)
+    parts.pipeline.drop_ahead()
+    for delivery in parts.pipeline.unused:  # moved all the same
+        trace.iterations[-1].delivered(delivery)
+
+
+def serve(frontier: Frontier, sides: list[Side], parts: Parts, record: Iteration) -> Frontier:
+    """Work on active vertices whose edges the cache holds; returns the others."""
+    start = time.perf_counter()
+    misses, hits = parts.cache.serve(frontier, sides[0])
+    record.decide += time.perf_counter() - start
+    for delivery in hits:
+        count_hits(delivery, record)
+    if hits:
+        waited, worked = parts.worker.relax(iter(hits), frontier, partial(done, parts, record), False)
+        record.wait += waited
+        record.kernel += worked
+    start = time.perf_counter()
+    parts.cache.refresh(frontier)
+    record.decide += time.perf_counter() - start
+    return misses
+
+
+def count_hits(delivery: Delivery, record: Iteration) -> None:
+    edges = delivery.edges
+    assert isinstance(edges, Rows)
+    count = int(edges.lengths.sum())
+    record.hit_edges += count
+    record.active_edges += count
+    record.engines["cache"]["tasks"] += 1
+
+
+def learn(parts: Parts, record: Iteration) -> None:
+    """Correct the link's rates by what this iteration saw."""
+    if not parts.recipe.correct:
+        return
+    bulk, single = record.engines.get("filter"), record.engines.get("zero_copy")
+    seen = Observation(
+        bulk["bytes"] if bulk else 0, single["bytes"] // parts.link.profile.block if single else 0,
+        record.wait + record.kernel, record.wait,
+    )  # fmt: skip
+    parts.profile = corrected(parts.link.profile, parts.profile, seen)
+
+
+def may_rerun(program: Program, parts: Parts) -> bool:
+    return program.reruns and program.order_free and program.max_iter is None and len(parts.sides) == 1
 
 
 def may_settle(program: Program, parts: Parts) -> bool:
-    return parts.policy.settles and program.settles != 0 and program.max_iter is None and len(parts.sides) == 1 and parts.memory is not None
+    return parts.recipe.settle and program.settles != 0 and program.max_iter is None and len(parts.sides) == 1 and parts.memory is not None
 
 
 def settle(program: Program, state: State, frontier: Frontier, parts: Parts, trace: Trace, watch: Callable[[Iteration], None]) -> None:
@@ -93,14 +150,16 @@ def settle(program: Program, state: State, frontier: Frontier, parts: Parts, tra
 
 
 def done(parts: Parts, record: Iteration, delivery: Delivery) -> None:
-    """A delivery has been worked on: count it, maybe keep some of it, free its buffer."""
-    record.delivered(delivery)
+    """A delivery has been worked on: maybe keep some of it, free its buffer, count it."""
     parts.cache.keep(delivery)
     parts.pipeline.give_back(delivery)
+    with parts.lock:
+        record.delivered(delivery)
 
 
-def plan(frontier: Frontier, sides: list[Side], parts: Parts, record: Iteration) -> tuple[list[Task], int]:
-    """Activity to choices to tasks; also the number of active edges."""
+def plan(frontier: Frontier, sides: list[Side], parts: Parts, record: Iteration) -> tuple[list[Delivery], list[Task], int]:
+    """Activity to choices to tasks; also what partitions the cache holds, and the number of active edges."""
+    held: list[Delivery] = []
     tasks: list[Task] = []
     for side in sides:
         if "resident" in parts.engines:
@@ -109,12 +168,15 @@ def plan(frontier: Frontier, sides: list[Side], parts: Parts, record: Iteration)
             fresh = parts.engines["resident"].tasks(side, everything, parts.room)
         else:
             activity = activity_of(frontier, side, parts.team)
+            near, others = parts.cache.held(side, activity, frontier)
             record.active_edges += int(activity.edges.sum())
-            fresh = combine(side, activity, parts, record)
-        for task in fresh:
+            record.hit_edges += int(activity.edges.sum() - others.edges.sum()) if near else 0
+            held += near
+            fresh = combine(side, activity, others, parts, record)
+        for task in fresh + [delivery.task for delivery in held if delivery.task.side is side]:
             record.engines[task.engine.name]["tasks"] += 1
         tasks += fresh
-    return tasks, record.active_edges
+    return held, tasks, record.active_edges
 
 
 def activity_of(frontier: Frontier, side: Side, team: Team) -> Activity:
@@ -127,10 +189,13 @@ def activity_of(frontier: Frontier, side: Side, team: Team) -> Activity:
     return activity
 
 
-def combine(side: Side, activity: Activity, parts: Parts, record: Iteration) -> list[Task]:
-    """Ask the policy, and let each engine merge its partitions into few tasks."""
-    choice = parts.policy.choose(activity, parts.link.profile, side.entry_bytes)
-    record.chosen(choice)
+def combine(side: Side, activity: Activity, others: Activity, parts: Parts, record: Iteration) -> list[Task]:
+    """Ask the policy about those that are not held, and let each engine merge its partitions into few tasks."""
+    choice = parts.recipe.policy.choose(others, parts.profile, side.entry_bytes)
+    held = (activity.edges > 0) & (others.edges == 0)
+    record.chosen(np.where(held, CACHE, choice))
+    if held.any():
+        record.partitions["cache"] = record.partitions.get("cache", 0) + int(np.count_nonzero(held))
     tasks: list[Task] = []
     for kind in np.unique(choice[choice != NOTHING]).tolist():
         chosen = np.flatnonzero(choice == kind)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterator
-from typing import Any
 
 from isthmus.engines.engine import Buffer, Delivery, Task
 from isthmus.frontier import Frontier
@@ -27,8 +26,10 @@ class Stopped(Exception):
 class Job:
     """The tasks of one iteration, shared by the readers."""
 
-    def __init__(self, tasks: list[Task], schedule: Schedule, frontier: Frontier) -> None:
-        self.frontier = frontier
+    def __init__(self, tasks: list[Task], schedule: Schedule, frontier: Frontier, behind: Job | None = None) -> None:
+        self.frontier, self.behind = frontier, behind
+        self.read = threading.Event()  # everything has been brought near
+        self.ready: queue.SimpleQueue[Delivery | BaseException | None] = queue.SimpleQueue()
         self._tasks, self._schedule = tasks, schedule
         self._lock = threading.Lock()
         self._readers = READERS
@@ -38,11 +39,24 @@ class Job:
         with self._lock:
             return self._tasks.pop(self._schedule.next(self._tasks)) if self._tasks else None
 
+    def cancel(self) -> None:
+        """Begin no more of them."""
+        with self._lock:
+            self._tasks.clear()
+
     def left(self) -> bool:
         """A reader has nothing more to do; whether it was the last."""
         with self._lock:
             self._readers -= 1
+            if self._readers == 0:
+                self.read.set()
             return self._readers == 0
+
+    def deliveries(self) -> Iterator[Delivery]:
+        while (delivery_or_error := self.ready.get()) is not None:
+            if isinstance(delivery_or_error, BaseException):
+                raise delivery_or_error
+            yield delivery_or_error
 
 
 class Pipeline:
@@ -53,29 +67,60 @@ class Pipeline:
         self._free: queue.SimpleQueue[Buffer | None] = queue.SimpleQueue()
         for buffer in buffers:
             self._free.put(buffer)
-        self._jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._ready: queue.SimpleQueue[Delivery | BaseException | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._ahead: tuple[list[Task], Job] | None = None  # read for the next iteration already
         self._stop = False
         self._threads: list[threading.Thread] = []
+        self.unused: list[Delivery] = []  # read ahead, and then not needed
 
-    def fetch(self, tasks: list[Task], schedule: Schedule, frontier: Frontier, edges: int) -> Iterator[Delivery]:
-        """Deliveries of all tasks. Whoever is done with one calls `give_back`."""
+    def fetch(self, tasks: list[Task], schedule: Schedule, frontier: Frontier, edges: int, ahead: bool = False) -> Iterator[Delivery]:
+        """Deliveries of all tasks. Whoever is done with one calls `give_back`.
+
+        `ahead`: the next iteration will want the same, so begin with that before this one ends.
+        """
+        job = self._taken_from_ahead(tasks)
         if not tasks:
             return
-        if len(tasks) == 1 and (edges <= FEW_EDGES or tasks[0].engine.name == "resident"):
+        if job is None and len(tasks) == 1 and (edges <= FEW_EDGES or tasks[0].engine.name == "resident"):
             yield from tasks[0].engine.deliver(tasks[0], frontier, self._link, self._get_buffer, READERS)
             return
+        job = job or self._begin(Job(list(tasks), schedule, frontier))
+        if ahead:
+            self._ahead = tasks, self._begin(Job(list(tasks), schedule, frontier, job))
+        yield from job.deliveries()
+
+    def _begin(self, job: Job) -> Job:
         while len(self._threads) < READERS:
             number = len(self._threads)
             self._threads.append(threading.Thread(target=self._serve, args=(number,), name=f"isthmus-reader-{number}", daemon=True))
             self._threads[-1].start()
-        job = Job(list(tasks), schedule, frontier)
         for _ in self._threads:
             self._jobs.put(job)
-        while (delivery_or_error := self._ready.get()) is not None:
-            if isinstance(delivery_or_error, BaseException):
-                raise delivery_or_error
-            yield delivery_or_error
+        return job
+
+    def _taken_from_ahead(self, tasks: list[Task]) -> Job | None:
+        """What was read ahead, if it is what is wanted now."""
+        if self._ahead is None:
+            return None
+        (expected, job), self._ahead = self._ahead, None
+        if [(t.engine, t.side.name, t.partitions.tolist()) for t in expected] == [
+            (t.engine, t.side.name, t.partitions.tolist()) for t in tasks
+        ]:
+            return job
+        self._drop(job)
+        return None
+
+    def _drop(self, job: Job) -> None:
+        job.cancel()
+        for delivery in job.deliveries():
+            self.unused.append(delivery)
+            self.give_back(delivery)
+
+    def drop_ahead(self) -> None:
+        """There is no next iteration."""
+        if self._ahead is not None:
+            (_, job), self._ahead = self._ahead, None
+            self._drop(job)
 
     def give_back(self, delivery: Delivery) -> None:
         """The delivery's buffer may be filled again."""
@@ -91,16 +136,24 @@ class Pipeline:
     def _serve(self, channel: int) -> None:
         while (job := self._jobs.get()) is not None:
             try:
+                self._wait_for(job.behind)
+                job.behind = None
                 while (task := job.next()) is not None:
                     for delivery in task.engine.deliver(task, job.frontier, self._link, self._get_buffer, channel):
-                        self._ready.put(delivery)
+                        job.ready.put(delivery)
                 if job.left():
-                    self._ready.put(None)
+                    job.ready.put(None)
             except Stopped:
                 return
             except BaseException as error:
-                self._ready.put(error)
+                job.ready.put(error)
                 return
+
+    def _wait_for(self, job: Job | None) -> None:
+        """Let a job have all the buffers it needs before another one is begun ahead of time."""
+        while job is not None and not job.read.wait(0.05):
+            if self._stop:
+                raise Stopped
 
     def close(self) -> None:
         """Stop the readers; returns when they have."""

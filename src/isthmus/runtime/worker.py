@@ -16,8 +16,9 @@ import numpy as np
 
 from isthmus.engines.engine import Delivery, Rows, Runs
 from isthmus.frontier import Frontier
+from isthmus.kernels import rows
 from isthmus.link.link import Array
-from isthmus.programs.program import State
+from isthmus.programs.program import Program, State
 from isthmus.threads import Team
 
 ALONE = 1 << 14  # edges below which one thread is faster than a team
@@ -29,8 +30,8 @@ Piece = Callable[[int], None]  # work for the member of that number
 class Worker:
     """Applies a program's compiled loops to deliveries."""
 
-    def __init__(self, module: ModuleType, state: State, team: Team) -> None:
-        self._module, self._state, self._team = module, state, team
+    def __init__(self, module: ModuleType, program: Program, state: State, team: Team) -> None:
+        self._module, self._program, self._state, self._team = module, program, state, team
         self.seek(False)
 
     def seek(self, wanted: bool) -> None:
@@ -44,36 +45,60 @@ class Worker:
         loop: Callable[..., tuple[int, int, int]] = self._module.settle
         return loop
 
-    def relax(self, deliveries: Iterator[Delivery], frontier: Frontier, done: Callable[[Delivery], None], few: bool) -> tuple[float, float]:
-        """Work on all deliveries; `done` is called for each when its buffer is free again.
+    def relax(
+        self, deliveries: Iterator[Delivery], frontier: Frontier, done: Callable[[Delivery], None], few: bool, rounds: int = 0
+    ) -> tuple[float, float]:
+        """Work on all deliveries; `done` is called for each when its buffer is free again, by any member.
 
-        Returns (seconds that a member waited for deliveries, seconds in edge loops per member). `few`: not worth
-        more than one thread.
+        A delivery is worked on again, at most `rounds` times, while vertices whose edges it holds get marked. Returns
+        (seconds that a member waited for deliveries, seconds in edge loops per member). `few`: not worth more than one
+        thread.
         """
-        shift = Shift(self, deliveries, frontier, done)
+        shift = Shift(self, deliveries, frontier, done, rounds)
         if few or self._team.size == 1:
             shift.member(0)
         else:
             self._team.run(shift.member)
         return shift.waited, shift.worked / self._team.size if not few else shift.worked
 
+    def again(self, delivery: Delivery, frontier: Frontier) -> list[Piece]:
+        """Take the marks off the vertices whose whole lists the delivery holds: pieces that follow these once more."""
+        edges, offsets = delivery.edges, delivery.task.side.offsets
+        if isinstance(edges, Rows):
+            chosen = np.empty(edges.vertices.size, np.int64)
+            chosen = chosen[: rows.again_of_rows(edges.vertices, edges.lengths, offsets, frontier.next_marks, chosen)]
+            marked = Rows(edges.vertices[chosen], edges.begins[chosen], edges.weight_begins[chosen], edges.lengths[chosen])
+        else:
+            found = []
+            for k in range(edges.first.size):
+                first, last = int(edges.first[k]), int(edges.last[k])
+                out = np.empty(last - first, np.uint32)
+                out = out[: rows.again_in_range(first, last, edges.begin[k], edges.end[k], offsets, frontier.next_marks, out)]
+                begin = offsets[out]
+                found.append((out, begin - edges.base[k], begin - edges.weight_base[k], offsets[out + np.uint32(1)] - begin))
+            marked = Rows(*(np.concatenate(column) for column in zip(*found, strict=True)))
+        if not marked.vertices.size:
+            return []
+        self._program.again(self._state, marked.vertices)
+        return self._rows(delivery, marked, frontier)
+
     def pieces(self, delivery: Delivery, frontier: Frontier) -> list[Piece]:
         edges = delivery.edges
         return self._rows(delivery, edges, frontier) if isinstance(edges, Rows) else self._runs(delivery, edges, frontier)
 
-    def _rows(self, d: Delivery, rows: Rows, frontier: Frontier) -> list[Piece]:
-        ends = np.cumsum(rows.lengths)
+    def _rows(self, d: Delivery, lists: Rows, frontier: Frontier) -> list[Piece]:
+        ends = np.cumsum(lists.lengths)
         total = int(ends[-1]) if ends.size else 0
         cuts = even_cuts(total)
         firsts = np.searchsorted(ends, cuts[:-1], "right")
-        skips = cuts[:-1] - (ends[firsts] - rows.lengths[firsts])
+        skips = cuts[:-1] - (ends[firsts] - lists.lengths[firsts])
         weights = NO_WEIGHTS if d.weights is None else d.weights
         offsets, loop, state = d.task.side.offsets, self._rows_loop, self._state
 
         def piece(k: int) -> Piece:
             def work(member: int) -> None:
                 frontier.used[member] = loop(
-                    rows.vertices, rows.begins, rows.weight_begins, rows.lengths, firsts[k], skips[k], cuts[k + 1] - cuts[k],
+                    lists.vertices, lists.begins, lists.weight_begins, lists.lengths, firsts[k], skips[k], cuts[k + 1] - cuts[k],
                     offsets, d.targets, weights, state.arrays, state.params,
                     frontier.next_marks, frontier.queues[member], frontier.used[member],
                 )  # fmt: skip
@@ -115,12 +140,13 @@ def even_cuts(edges: int) -> Array:
 class Shift:
     """One iteration's work, shared by the members of a team."""
 
-    def __init__(self, worker: Worker, deliveries: Iterator[Delivery], frontier: Frontier, done: Callable[[Delivery], None]) -> None:
-        self._worker, self._deliveries, self._frontier, self._done = worker, deliveries, frontier, done
+    def __init__(
+        self, worker: Worker, deliveries: Iterator[Delivery], frontier: Frontier, done: Callable[[Delivery], None], rounds: int
+    ) -> None:
+        self._worker, self._deliveries, self._frontier, self._done, self._rounds = worker, deliveries, frontier, done, rounds
         self._taking = threading.Lock()  # held while waiting for a delivery, so finishing must not need it
         self._counting = threading.Lock()
-        self._pieces: list[Piece] = []
-        self._delivery: Delivery | None = None
+        self._pieces: list[tuple[Delivery, Piece]] = []
         self._over = False
         self.waited = self.worked = 0.0
 
@@ -133,7 +159,9 @@ class Shift:
                 try:
                     piece(number)
                 finally:  # after an error too: whoever waits for a buffer must go on to see that it is over
-                    self._finish(delivery, time.perf_counter() - start)
+                    last = self._count(delivery, time.perf_counter() - start)
+                if last:
+                    self._finish(delivery, number)
         except BaseException:
             self._over = True
             raise
@@ -142,23 +170,35 @@ class Shift:
         with self._taking:
             while not self._pieces and not self._over:
                 start = time.perf_counter()
-                self._delivery = next(self._deliveries, None)
+                delivery = next(self._deliveries, None)
                 self.waited += time.perf_counter() - start
-                if self._delivery is None:
+                if delivery is None:
                     self._over = True
                     return None
-                self._pieces = self._worker.pieces(self._delivery, self._frontier)
-                self._delivery.pieces_left = len(self._pieces)
-                if not self._pieces:
-                    self._done(self._delivery)
-                self._pieces.reverse()
-            if self._over or self._delivery is None:
-                return None
-            return self._delivery, self._pieces.pop()
+                pieces = self._worker.pieces(delivery, self._frontier)
+                delivery.pieces_left = len(pieces)
+                if not pieces:
+                    self._done(delivery)
+                self._pieces = [(delivery, piece) for piece in reversed(pieces)]
+            return self._pieces.pop() if self._pieces and not self._over else None
 
-    def _finish(self, delivery: Delivery, seconds: float) -> None:
+    def _count(self, delivery: Delivery, seconds: float) -> bool:
+        """A piece is done; whether it was the delivery's last."""
         with self._counting:
             self.worked += seconds
             delivery.pieces_left -= 1
-            if delivery.pieces_left == 0:
-                self._done(delivery)
+            return delivery.pieces_left == 0
+
+    def _finish(self, delivery: Delivery, number: int) -> None:
+        """Further rounds are done by the member that ended the first: others have the next delivery by now."""
+        while delivery.rounds < self._rounds and not self._over:
+            start = time.perf_counter()
+            pieces = self._worker.again(delivery, self._frontier)
+            if not pieces:
+                break
+            delivery.rounds += 1
+            for piece in pieces:
+                piece(number)
+            with self._counting:
+                self.worked += time.perf_counter() - start
+        self._done(delivery)

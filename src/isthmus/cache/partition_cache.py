@@ -1,0 +1,102 @@
+"""Whole partitions that stay near, for reads in bulk: what was brought first stays until something is used more.
+
+A loop that reads the same partitions in the same order in every iteration would find nothing in a cache that evicts
+the least recently used; so a partition makes room only for one that was brought `BETTER` times more often.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from isthmus.cache.cache import Cache, Held
+from isthmus.cache.partitions import blocks_of
+from isthmus.engines.engine import Delivery, Runs, Side, Task
+from isthmus.engines.filter import as_rows
+from isthmus.frontier import Activity, Frontier
+from isthmus.link.link import Array
+
+BETTER = 2
+NONE = -1
+
+
+class PartitionCache(Cache):
+    """Places of one size, that of the largest partition, shared by all sides."""
+
+    def __init__(self, sides: list[Side], memory: Array, block: int) -> None:
+        self._sides = {side.name: number for number, side in enumerate(sides)}
+        most = max((int(side.partitions.arcs.max()) for side in sides if len(side.partitions)), default=0)
+        side = sides[0]
+        self._zone = blocks_of(most, side.width, block) * block
+        self._weight_zone = blocks_of(most, side.weight_width, block) * block if side.weight_width else 0
+        size = self._zone + self._weight_zone
+        self.room = memory.size // size if most else 0
+        # All targets first, all weights behind them, so that one array each serves every place.
+        self._targets = memory[: self.room * self._zone].view(side.target_dtype)
+        weights = memory[self.room * self._zone : self.room * size]
+        self._weights = weights.view(side.weight_dtype) if side.weight_width else None
+        self._places = [np.full(len(side.partitions), NONE, np.int64) for side in sides]
+        self._uses = [np.zeros(len(side.partitions), np.int64) for side in sides]
+        self._owners: list[tuple[int, int]] = []  # of each place: side, partition
+        self._lock = threading.Lock()
+        self._engine = Held()
+        self.bytes = self.room * size
+
+    def held(self, side: Side, activity: Activity, frontier: Frontier) -> tuple[list[Delivery], Activity]:
+        places = self._places[self._sides[side.name]]
+        here = np.flatnonzero((places != NONE) & (activity.edges > 0))
+        if not here.size:
+            return [], activity
+        parts, at = side.partitions, places[here]
+        base = parts.cuts[here] - at * (self._zone // side.width)
+        weight_base = parts.cuts[here] - at * (self._weight_zone // side.weight_width) if side.weight_width else base
+        runs = Runs(parts.first[here], parts.last[here], parts.cuts[here], parts.cuts[here + 1], base, weight_base)
+        edges = runs if frontier.list is None else as_rows(runs, frontier, side)
+        delivery = Delivery(Task(self._engine, side, here), self._targets, self._weights, edges)
+        others = Activity(activity.vertices.copy(), activity.edges.copy(), activity.blocks.copy(), activity.partition_edges)
+        for column in (others.vertices, others.edges, others.blocks):
+            column[here] = 0
+        return [delivery], others
+
+    def keep(self, delivery: Delivery) -> None:
+        runs, side = delivery.runs, delivery.task.side
+        if runs is None or not self.room:
+            return
+        number, parts = self._sides[side.name], side.partitions
+        for p in delivery.task.partitions.tolist():
+            begin, end = int(parts.cuts[p]), int(parts.cuts[p + 1])
+            run = int(np.searchsorted(runs.begin, begin, "right")) - 1
+            if run < 0 or end > int(runs.end[run]):
+                continue  # it came in pieces
+            place = self._place_for(number, p)
+            if place == NONE:
+                continue
+            at, size = begin - int(runs.base[run]), end - begin
+            to = place * (self._zone // side.width)
+            self._targets[to : to + size] = delivery.targets[at : at + size]
+            if self._weights is not None and delivery.weights is not None:
+                at, to = begin - int(runs.weight_base[run]), place * (self._weight_zone // side.weight_width)
+                self._weights[to : to + size] = delivery.weights[at : at + size]
+            self._places[number][p] = place
+
+    def _place_for(self, side: int, p: int) -> int:
+        """Where to keep a partition, or NONE; a place that was taken away serves nobody until it is filled."""
+        with self._lock:
+            uses = self._uses[side]
+            uses[p] += 1
+            if self._places[side][p] != NONE:
+                return NONE
+            if len(self._owners) < self.room:
+                self._owners.append((side, p))
+                return len(self._owners) - 1
+            if uses[p] < BETTER + 1:
+                return NONE
+            held = [int(self._uses[other][q]) for other, q in self._owners]
+            place = int(np.argmin(held))
+            if uses[p] < held[place] + BETTER:
+                return NONE
+            other, q = self._owners[place]
+            self._places[other][q] = NONE
+            self._owners[place] = (side, p)
+            return place

@@ -1,0 +1,111 @@
+"""The vertex-centric cache (HyTGraph, journal version, section VII): lists of the vertices used most often.
+
+`cache/hotness.py` decides; this file holds the lists and does what was decided. New lists are kept when they come
+over the link for the work itself. Near memory: 8 bytes per vertex besides the lists.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from isthmus.cache import hotness
+from isthmus.cache.cache import Cache, Held
+from isthmus.engines.engine import Delivery, Rows, Side, Task
+from isthmus.frontier import Frontier
+from isthmus.kernels import keep
+from isthmus.link.link import Array
+
+VERTEX_BYTES = 8  # hotness, wanted, filled, marks of misses: a byte each; and a place
+
+
+class VertexCache(Cache):
+    """Lists of one side. `by_degree`: hold the longest lists, whatever is used."""
+
+    def __init__(self, side: Side, memory: Array, team: Any, by_degree: bool = False, interval: float = hotness.INTERVAL) -> None:
+        self._side, self._team, self._by_degree, self._interval = side, team, by_degree, interval
+        n = side.offsets.size - 1
+        self.capacity = max(0, (memory.size - VERTEX_BYTES * n) // side.entry_bytes)
+        self._targets = memory[: self.capacity * side.width].view(side.target_dtype)
+        weights = memory[self.capacity * side.width :][: self.capacity * side.weight_width]
+        self._weights = weights.view(side.weight_dtype) if side.weight_width else None
+        self._hotness, self._filled, self._misses = (np.zeros(n, np.uint8) for _ in range(3))
+        self._wanted = hotness.hubs(side.offsets, self.capacity) if by_degree else hotness.at_first(side.offsets, self.capacity, team)
+        self._places = np.zeros(n, np.uint32)  # of each vertex in the lists
+        self._lists = np.empty(0, np.int64)
+        self._begins = np.zeros(1, np.int64)
+        self._processed = self.refreshes = 0
+        self._engine = Held()
+        self._lock = threading.Lock()
+        self.bytes = memory.size
+        self._lay_out()
+
+    def serve(self, frontier: Frontier, side: Side) -> tuple[Frontier, list[Delivery]]:
+        if not self.capacity:
+            return frontier, []
+        active = frontier.rows(0, frontier.vertices)
+        hits = active[self._filled[active] != 0].astype(np.int64)
+        misses = frontier.without(self._filled, self._misses, self._team)
+        if not hits.size:
+            return misses, []
+        begins = self._begins[self._places[hits]]
+        rows = Rows(hits, begins, begins, side.offsets[hits + 1] - side.offsets[hits])
+        return misses, [Delivery(Task(self._engine, side, np.empty(0, np.int64)), self._targets, self._weights, rows)]
+
+    def refresh(self, frontier: Frontier) -> None:
+        if not self.capacity or self._by_degree:
+            return
+        hotness.heat(self._hotness, frontier, self._team)
+        self._processed += frontier.count
+        seen = hotness.look(self._hotness, self._wanted, self._processed, self._side.offsets, self.capacity, self._team, self._interval)
+        if seen.due:
+            self._processed = 0
+            self._hotness[:] = 0
+        if seen.changed:
+            self.refreshes += 1
+            self._wanted = seen.wanted
+            self._lay_out()
+
+    def _lay_out(self) -> None:
+        """Lists that stay move together, those that leave are forgotten, room is set aside for those awaited."""
+        plan = hotness.refresh(self._wanted, self._filled, self._lists, self._side.offsets)
+        stay = plan.lists[: plan.kept]
+        old, lengths = self._begins[self._places[stay]], np.diff(plan.begins[: plan.kept + 1])
+        arrays = [self._targets] if self._weights is None else [self._targets, self._weights]
+        self._team.each(lambda k: keep.move_together(arrays[k], old, lengths, plan.begins), len(arrays))
+        self._filled[plan.evicted] = 0
+        self._lists, self._begins = plan.lists, plan.begins
+        self._places[self._lists] = np.arange(self._lists.size, dtype=np.uint32)
+
+    def keep(self, delivery: Delivery) -> None:
+        side = delivery.task.side
+        if side is not self._side or not self.capacity or isinstance(delivery.task.engine, Held):
+            return
+        weights = delivery.weights if self._weights is not None else None
+        none = self._targets[:0]
+        for vertices, begins, weight_begins, lengths in pieces(delivery):
+            keep.keep_rows(
+                vertices, begins, weight_begins, lengths, side.offsets, delivery.targets, none if weights is None else weights,
+                self._wanted, self._filled, self._places, self._begins, self._targets, none if weights is None else self._weights,
+                weights is not None,
+            )  # fmt: skip
+
+    def facts(self) -> dict[str, Any]:
+        return {"refreshes": self.refreshes}
+
+
+def pieces(delivery: Delivery) -> list[tuple[Array, Array, Array, Array]]:
+    """The rows of a delivery; of runs, everyone in them."""
+    edges = delivery.edges
+    if delivery.runs is None:
+        assert isinstance(edges, Rows)
+        return [(edges.vertices, edges.begins, edges.weight_begins, edges.lengths)]
+    runs, offsets = delivery.runs, delivery.task.side.offsets
+    found = []
+    for k in range(runs.first.size):
+        vertices = np.arange(int(runs.first[k]), int(runs.last[k]))
+        low, high = np.maximum(offsets[vertices], runs.begin[k]), np.minimum(offsets[vertices + 1], runs.end[k])
+        found.append((vertices, low - runs.base[k], low - runs.weight_base[k], high - low))
+    return found

@@ -1,0 +1,83 @@
+"""Compaction: active lists are read with their neighbours and packed side by side (ExpTM-compaction in HyTGraph; Subway).
+
+On a disk lists are read as by zero-copy, over gaps that cost less than another request, and then packed by all cores.
+Whole blocks are charged. Packing pays when the packed lists are used again, in further rounds or from a cache.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from isthmus.engines.engine import Buffer, Delivery, Engine, GetBuffer, Rows, Side, Task, packed
+from isthmus.engines.zero_copy import read_rows, windows
+from isthmus.frontier import Frontier
+from isthmus.kernels.gather import pack
+from isthmus.link.link import Array, Link
+
+FEW_ROWS = 5000  # HyTGraph packs fewer active vertices than this by one thread
+
+
+class Compaction(Engine):
+    """Reads active lists and packs them. `threads` pack together; `gap` is what is read over, in bytes."""
+
+    name = "compaction"
+
+    def __init__(self, threads: int, gap: int = 0) -> None:
+        self._threads, self.gap = threads, gap
+        self._packers = ThreadPoolExecutor(threads, thread_name_prefix="isthmus-pack") if threads > 1 else None
+
+    def tasks(self, side: Side, chosen: Array, room: int) -> list[Task]:
+        """One task for all: HyTGraph combines the partitions to be packed."""
+        return [Task(self, side, chosen)] if chosen.size else []
+
+    def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
+        side = task.side
+        for among in windows(task, frontier):
+            row = skip = 0
+            while row < among[0].size:
+                buffer = get_buffer()
+                start = time.perf_counter()
+                unpacked, lists = halves(buffer, side)
+                row, skip, delivery = read_rows(task, among, row, skip, self.gap, link, unpacked, channel)
+                self._pack(delivery, lists, side)
+                delivery.buffer = buffer
+                delivery.seconds = time.perf_counter() - start
+                yield delivery
+
+    def _pack(self, delivery: Delivery, lists: Buffer, side: Side) -> None:
+        rows = delivery.edges
+        assert isinstance(rows, Rows)
+        places = packed(rows.lengths)
+        targets, weights = lists.targets(side.target_dtype), lists.weights(side.weight_dtype) if side.weight_width else None
+        self._share(delivery.targets, rows.begins, rows.lengths, places, targets)
+        if weights is not None:
+            assert delivery.weights is not None
+            self._share(delivery.weights, rows.weight_begins, rows.lengths, places, weights)
+        delivery.targets, delivery.weights = targets, weights
+        delivery.edges = Rows(rows.vertices, places, places, rows.lengths)
+
+    def _share(self, source: Array, begins: Array, lengths: Array, places: Array, out: Array) -> None:
+        count = begins.size
+        if self._packers is None or count < FEW_ROWS:
+            pack(source, begins, lengths, places, out, 0, count)
+            return
+        cuts = np.searchsorted(places, np.linspace(0, int(places[-1]), self._threads + 1)[1:-1])
+        bounds = [0, *cuts.tolist(), count]
+        for _ in self._packers.map(lambda k: pack(source, begins, lengths, places, out, bounds[k], bounds[k + 1]), range(self._threads)):
+            pass
+
+    def close(self) -> None:
+        if self._packers is not None:
+            self._packers.shutdown()
+
+
+def halves(buffer: Buffer, side: Side) -> tuple[Buffer, Buffer]:
+    """A buffer's first part to read to, the rest to pack to; lists never take more than the blocks they came in."""
+    block = side.block
+    half = buffer.bytes.size // 2 // block * block
+    entry = (side.width, side.weight_width)
+    return Buffer(buffer.bytes[:half], entry, block), Buffer(buffer.bytes[half:], entry, block)

@@ -1,0 +1,38 @@
+"""Unified: pages on demand, kept while there is room (ImpTM-unified-memory in HyTGraph).
+
+Lists are read through `link.pages`, which asks the link for missing pages only, one request each.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from isthmus.engines.engine import Delivery, Engine, GetBuffer, Side, Task
+from isthmus.engines.zero_copy import read_rows, windows
+from isthmus.frontier import Frontier
+from isthmus.link.link import Array, Link
+from isthmus.link.pages import Pages
+
+
+class Unified(Engine):
+    """Reads active lists page by page."""
+
+    name = "unified"
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+
+    def tasks(self, side: Side, chosen: Array, room: int) -> list[Task]:
+        return [Task(self, side, chosen)] if chosen.size else []
+
+    def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
+        for among in windows(task, frontier):
+            row = skip = 0
+            while row < among[0].size:
+                buffer = get_buffer()
+                start = time.perf_counter()
+                row, skip, delivery = read_rows(task, among, row, skip, 0, self._pages, buffer, channel)
+                delivery.bytes = delivery.requests * link.profile.block
+                delivery.seconds = time.perf_counter() - start
+                yield delivery
