@@ -38,7 +38,7 @@ def test_weights_make_a_partition_dearer():
 
 
 def test_nothing_active_and_no_partition():
-    for policy in (recipe.policy for recipe in RECIPES.values()):
+    for policy in (each.policy for each in RECIPES.values()):
         assert policy.choose(activity([0, 0], [0, 0], [4, 4]), DISK, 4).tolist() == [NOTHING, NOTHING]
         assert policy.choose(activity([], [], []), DISK, 4).size == 0
 
@@ -54,5 +54,5 @@ def test_parts_of_a_recipe_are_switched_off_alone():
         other = recipe("auto", (name,))
         assert [key for key in vars(auto) if getattr(auto, key) != getattr(other, key)] == [name]
     assert not recipe("auto", ("cache", "settle")).keeps
-    with pytest.raises(OptionError, match="without: expected some of .*, got hubs"):
+    with pytest.raises(OptionError, match=r"without: expected some of .*, got hubs"):
         recipe("auto", ("hubs",))
