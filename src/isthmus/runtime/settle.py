@@ -21,7 +21,7 @@ import numpy as np
 from isthmus.cache.partitions import KeptPartitions
 from isthmus.engines.engine import Side
 from isthmus.frontier import Frontier
-from isthmus.kernels import rows
+from isthmus.kernels import urgency
 from isthmus.link.link import Array, Link
 from isthmus.programs.program import State
 from isthmus.runtime.trace import Iteration, Trace
@@ -120,13 +120,15 @@ class Settling:
 
     def _most_urgent(self) -> int | None:
         """Among those nobody works on: of the near ones, or if none is pending, of all."""
-        urgency = self._urgency.copy()
-        urgency[list(self._busy)] = np.inf
+        waiting = self._urgency.copy()
+        waiting[list(self._busy)] = np.inf
         near = np.fromiter(self._kept, np.int64)
-        for candidates in (near, np.arange(urgency.size)):
-            if candidates.size and np.isfinite(urgency[candidates]).any():
-                return int(candidates[urgency[candidates].argmin()])
-        return None
+        if near.size:
+            p = int(near[waiting[near].argmin()])
+            if waiting[p] < np.inf:
+                return p
+        p = int(waiting.argmin())
+        return p if waiting[p] < np.inf else None
 
     def _work(self, p: int, far: bool, member: int) -> None:
         moved = requests = 0
@@ -143,11 +145,12 @@ class Settling:
         with self._changed:
             self._busy.discard(p)
             self._kept.use(p)
+            parts, state = self._side.partitions, (self._state.arrays[0], self._sign, self._marks, self._urgency)
             if used > OUTER:
                 self._look_everywhere()
             else:
-                self._pend(self._outer[member][:used])
-                self._pend(self._marked(int(self._side.partitions.first[p]), int(self._side.partitions.last[p])))
+                urgency.note_rows(self._outer[member][:used], parts.first, parts.last, *state)
+                urgency.note_range(parts.first[p], parts.last[p], parts.first, parts.last, *state)  # cut short, or marked meanwhile
             self._works += 1
             self.loads += far
             self.followed += vertices
@@ -175,24 +178,10 @@ class Settling:
 
     def _look_everywhere(self) -> None:
         """Urgencies from the marks alone."""
-        for start in range(0, self._marks.size, 1 << 20):
-            self._pend(self._marked(start, min(start + (1 << 20), self._marks.size)))
-
-    def _marked(self, first: int, last: int) -> Array:
-        """Who is marked among first:last, while others may be marking: NumPy would not stand for that."""
-        found = np.empty(last - first, np.uint32)
-        return found[: rows.list_marked(self._marks, False, first, last, found)]
-
-    def _pend(self, vertices: Array) -> None:
-        """These vertices are marked: note them at their partitions. Who has no edges has nothing to do."""
-        if not vertices.size:
-            return
         parts = self._side.partitions
-        where = np.searchsorted(parts.first, vertices, "right") - 1
-        inside = (where >= 0) & (vertices < parts.last[where])
-        self._marks[vertices[~inside]] = 0
-        values = self._state.arrays[0][vertices[inside]] * self._sign
-        np.minimum.at(self._urgency, where[inside], values)
+        urgency.note_range(
+            0, self._side.offsets.size - 1, parts.first, parts.last, self._state.arrays[0], self._sign, self._marks, self._urgency
+        )
 
     def _fresh_record(self) -> None:
         self._record, self._works, self._clock = Iteration(len(self._trace), 0), 0, time.perf_counter()
