@@ -107,7 +107,7 @@ class Frontier:
         out.view(np.uint8)[: packed.size] = packed
 
     def without(self, held: Array, scratch: Array, team: Any) -> Frontier:
-        """The active vertices that are not held; they share all about the next iteration. `scratch`: a byte per vertex."""
+        """The active vertices that are not held; they share all about the next iteration. `scratch`: as large as the marks."""
         others = copy.copy(self)
         others.everyone = False
         if self.list is not None:

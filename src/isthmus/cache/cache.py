@@ -45,6 +45,9 @@ class Cache:
     def keep(self, delivery: Delivery) -> None:
         """Look at edges that have just been worked on, to keep some. Called by several threads at once."""
 
+    def forget(self) -> None:
+        """The memory it lies in was used for something else: it holds nothing any more."""
+
     def facts(self) -> dict[str, Any]:
         """For the summary."""
         return {}

@@ -1,7 +1,8 @@
 """Whole partitions that stay near, for reads in bulk: what was brought first stays until something is used more.
 
 A loop that reads the same partitions in the same order in every iteration would find nothing in a cache that evicts
-the least recently used; so a partition makes room only for one that was brought `BETTER` times more often.
+the least recently used; so a partition makes room only for one that was used `BETTER` times more often, and never in an
+iteration that works on it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from isthmus.frontier import Activity, Frontier
 from isthmus.link.link import Array
 
 BETTER = 2
-NONE = -1
+NONE, COMING = -1, -2  # no place; a place that is being filled
 
 
 class PartitionCache(Cache):
@@ -39,16 +40,30 @@ class PartitionCache(Cache):
         self._places = [np.full(len(side.partitions), NONE, np.int64) for side in sides]
         self._uses = [np.zeros(len(side.partitions), np.int64) for side in sides]
         self._owners: list[tuple[int, int]] = []  # of each place: side, partition
+        self._worth = np.zeros(self.room, np.int64)  # of each place: uses of the partition in it
+        self._serving = np.zeros(self.room, np.bool_)  # places that this iteration works on
         self._lock = threading.Lock()
         self._engine = Held()
         self.bytes = self.room * size
 
+    def refresh(self, frontier: Frontier) -> None:
+        self._serving[:] = False
+
+    def forget(self) -> None:
+        for places in self._places:
+            places[:] = NONE
+        self._owners.clear()
+
     def held(self, side: Side, activity: Activity, frontier: Frontier) -> tuple[list[Delivery], Activity]:
-        places = self._places[self._sides[side.name]]
-        here = np.flatnonzero((places != NONE) & (activity.edges > 0))
+        number = self._sides[side.name]
+        places = self._places[number]
+        here = np.flatnonzero((places >= 0) & (activity.edges > 0))
         if not here.size:
             return [], activity
         parts, at = side.partitions, places[here]
+        self._uses[number][here] += 1
+        self._worth[at] = self._uses[number][here]
+        self._serving[at] = True
         base = parts.cuts[here] - at * (self._zone // side.width)
         weight_base = parts.cuts[here] - at * (self._weight_zone // side.weight_width) if side.weight_width else base
         runs = Runs(parts.first[here], parts.last[here], parts.cuts[here], parts.cuts[here + 1], base, weight_base)
@@ -87,16 +102,17 @@ class PartitionCache(Cache):
             uses[p] += 1
             if self._places[side][p] != NONE:
                 return NONE
-            if len(self._owners) < self.room:
+            place = len(self._owners)
+            if place < self.room:
                 self._owners.append((side, p))
-                return len(self._owners) - 1
-            if uses[p] < BETTER + 1:
-                return NONE
-            held = [int(self._uses[other][q]) for other, q in self._owners]
-            place = int(np.argmin(held))
-            if uses[p] < held[place] + BETTER:
-                return NONE
-            other, q = self._owners[place]
-            self._places[other][q] = NONE
-            self._owners[place] = (side, p)
+            else:
+                worth = np.where(self._serving, np.iinfo(np.int64).max - BETTER, self._worth)
+                place = int(worth.argmin())
+                if uses[p] < worth[place] + BETTER:
+                    return NONE
+                other, q = self._owners[place]
+                self._places[other][q] = NONE
+                self._owners[place] = (side, p)
+            self._places[side][p] = COMING
+            self._worth[place] = uses[p]
             return place

@@ -27,11 +27,12 @@ class VertexCache(Cache):
     def __init__(self, side: Side, memory: Array, team: Any, by_degree: bool = False, interval: float = hotness.INTERVAL) -> None:
         self._side, self._team, self._by_degree, self._interval = side, team, by_degree, interval
         n = side.offsets.size - 1
-        self.capacity = max(0, (memory.size - VERTEX_BYTES * n) // side.entry_bytes)
+        self.capacity = max(0, (memory.size - VERTEX_BYTES * n) // side.entry_bytes // 8 * 8)  # so that weights are aligned
         self._targets = memory[: self.capacity * side.width].view(side.target_dtype)
         weights = memory[self.capacity * side.width :][: self.capacity * side.weight_width]
         self._weights = weights.view(side.weight_dtype) if side.weight_width else None
-        self._hotness, self._filled, self._misses = (np.zeros(n, np.uint8) for _ in range(3))
+        self._hotness, self._filled = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
+        self._misses = np.zeros(-(-n // 8) * 8, np.uint8)  # whole words, as marks are
         self._wanted = hotness.hubs(side.offsets, self.capacity) if by_degree else hotness.at_first(side.offsets, self.capacity, team)
         self._places = np.zeros(n, np.uint32)  # of each vertex in the lists
         self._lists = np.empty(0, np.int64)
@@ -67,6 +68,9 @@ class VertexCache(Cache):
             self.refreshes += 1
             self._wanted = seen.wanted
             self._lay_out()
+
+    def forget(self) -> None:
+        self._filled[:] = 0
 
     def _lay_out(self) -> None:
         """Lists that stay move together, those that leave are forgotten, room is set aside for those awaited."""
