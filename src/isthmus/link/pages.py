@@ -41,8 +41,8 @@ class Pages(Link):
                 wanted = pages[at : at + self.room]
                 missing += self._bring(wanted, channel)
                 copy_blocks(self._memory, self._slots[wanted], buffer, places[at : at + self.room], self._block)
-        self.misses += missing
-        self.hits += pages.size - missing
+            self.misses += missing
+            self.hits += pages.size - missing
         return missing
 
     def _bring(self, wanted: Array, channel: int) -> int:

@@ -56,7 +56,7 @@ def run(
 ) -> None:  # fmt: skip
     """Iterate until the frontier is empty, the program has enough, or `max_iter` is reached."""
     number = 0
-    ahead = program.everyone and parts.recipe.ahead
+    ahead = program.everyone and parts.recipe.ahead and parts.recipe.cache != "vertices"  # which says late what it lacks
     rounds = parts.recipe.rounds if may_rerun(program, parts) else 0
     if rounds:
         frontier.loose = True
@@ -143,6 +143,7 @@ def may_settle(program: Program, parts: Parts) -> bool:
 def settle(program: Program, state: State, frontier: Frontier, parts: Parts, trace: Trace, watch: Callable[[Iteration], None]) -> None:
     """Leave steps for standstills, as long as that pays."""
     assert parts.memory is not None
+    parts.cache.forget()
     loop = parts.worker.settle
     settling = Settling(parts.sides[0], parts.link, parts.memory, state, program.settles, loop, parts.team)
     settling.run(frontier, trace, watch)

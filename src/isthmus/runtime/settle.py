@@ -77,7 +77,7 @@ class Settling:
         self._fresh_record()
         self._team.run(self._member)
         self._publish()
-        left = np.isfinite(self._urgency).any()
+        left = (self._urgency < np.inf).any()
         frontier.list, frontier.everyone = None, False
         frontier.count = int(np.count_nonzero(frontier.marks)) if left else 0
         return not left
@@ -109,7 +109,7 @@ class Settling:
                 p = self._most_urgent()
                 if p is not None:
                     far = p not in self._kept
-                    if not far or self._kept.reserve(p, self._busy, np.isfinite(self._urgency)):
+                    if not far or self._kept.reserve(p, self._busy, self._urgency < np.inf):
                         self._busy.add(p)
                         self._urgency[p] = np.inf
                         return p, far
@@ -135,8 +135,10 @@ class Settling:
         start = time.perf_counter()
         if far:
             channel = self._channels.get()
-            moved, requests = self._kept.read(p, channel)
-            self._channels.put(channel)
+            try:
+                moved, requests = self._kept.read(p, channel)
+            finally:  # others may be waiting for it
+                self._channels.put(channel)
             if np.isinf(self._delta) and self._side.weight_width:
                 self._delta = self._step(p)
         reading = time.perf_counter() - start
