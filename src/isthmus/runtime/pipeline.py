@@ -74,20 +74,19 @@ class Pipeline:
         self.unused: list[Delivery] = []  # read ahead, and then not needed
 
     def fetch(self, tasks: list[Task], schedule: Schedule, frontier: Frontier, edges: int, ahead: bool = False) -> Iterator[Delivery]:
-        """Deliveries of all tasks. Whoever is done with one calls `give_back`.
+        """Deliveries of all tasks, whose reads begin now. Whoever is done with one calls `give_back`.
 
         `ahead`: the next iteration will want the same, so begin with that before this one ends.
         """
         job = self._taken_from_ahead(tasks)
         if not tasks:
-            return
+            return iter(())
         if job is None and len(tasks) == 1 and (edges <= FEW_EDGES or tasks[0].engine.name == "resident"):
-            yield from tasks[0].engine.deliver(tasks[0], frontier, self._link, self._get_buffer, READERS)
-            return
+            return tasks[0].engine.deliver(tasks[0], frontier, self._link, self._get_buffer, READERS)
         job = job or self._begin(Job(list(tasks), schedule, frontier))
         if ahead:
             self._ahead = tasks, self._begin(Job(list(tasks), schedule, frontier, job))
-        yield from job.deliveries()
+        return job.deliveries()
 
     def _begin(self, job: Job) -> Job:
         while len(self._threads) < READERS:
