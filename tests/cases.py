@@ -217,7 +217,7 @@ PROGRAMS = [
 
 RECIPES = ("filter", "subway", "emogi", "unified", "auto")
 BUDGETS = ("1%", "10%", "50%", "100%", None)
-FARS = ("store", "ram", "memory")
+FARS = ("store", "ram", "memory", "model")
 Way = tuple[str, str, str | None, int, str]
 
 
@@ -230,7 +230,8 @@ def ways() -> list[Way]:
 def run(program: Program, case: Case, way: Way) -> Any:
     recipe, far, budget, threads, order = way
     graph = case.graphs[f"{order} {'memory' if far == 'memory' else 'store'}"]
-    return program.run(case, graph, policy=recipe, far="ram" if far == "ram" else "auto", memory=budget, threads=threads)
+    where = {"ram": {"far": "ram"}, "model": {"device": "model:rtx2080ti"}}.get(far, {})
+    return program.run(case, graph, policy=recipe, memory=budget, threads=threads, **where)
 
 
 def expected_values(program: Program, case: Case, dtype: Any) -> list[Any]:

@@ -151,13 +151,15 @@ class Frontier:
         out = np.empty(last - first, np.uint32)
         return out[: rows.list_marked(self.marks, self.everyone, first, last, out)]
 
-    def activity(self, partitions: Partitions, offsets: Array, width: int, weight_width: int, block: int, team: Any) -> Activity:
-        """One pass over the active vertices."""
+    def activity(
+        self, partitions: Partitions, offsets: Array, width: int, weight_width: int, block: int, team: Any, shares: bool = True
+    ) -> Activity:
+        """One pass over the active vertices. `shares`: a block that several lists touch counts once."""
         count = len(partitions)
         found = Activity(np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64), partitions.arcs)
         if self.list is not None:
             rows.activity_of_rows(
-                self.list, offsets, partitions.cuts, width, weight_width, block,
+                self.list, offsets, partitions.cuts, width, weight_width, block, shares,
                 found.vertices, found.edges, found.blocks,
             )  # fmt: skip
             return found
@@ -165,7 +167,7 @@ class Frontier:
         def one(p: int) -> None:
             rows.activity_of_range(
                 p, partitions.first[p], partitions.last[p], self.marks, self.everyone, offsets,
-                partitions.cuts[p], partitions.cuts[p + 1], width, weight_width, block,
+                partitions.cuts[p], partitions.cuts[p + 1], width, weight_width, block, shares,
                 found.vertices, found.edges, found.blocks,
             )  # fmt: skip
 

@@ -1,7 +1,8 @@
 """Compaction: active lists are read with their neighbours and packed side by side (ExpTM-compaction in HyTGraph; Subway).
 
 On a disk lists are read as by zero-copy, over gaps that cost less than another request, and then packed by all cores.
-Whole blocks are charged. Packing pays when the packed lists are used again, in further rounds or from a cache.
+Whole blocks are charged. Packing pays when the packed lists are used again, in further rounds or from a cache. A link that
+packs itself (a GPU's host) is told the lists alone.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 
@@ -16,8 +18,10 @@ from isthmus.engines.engine import Buffer, Delivery, Engine, GetBuffer, Rows, Si
 from isthmus.engines.zero_copy import read_rows, windows
 from isthmus.frontier import Frontier
 from isthmus.kernels.gather import pack
-from isthmus.link.link import Array, Link
+from isthmus.link.link import Array, Extents, Link
+from isthmus.link.requests import Lists
 
+INDEX_BYTES = 8  # of a packed list
 FEW_ROWS = 5000  # HyTGraph packs fewer active vertices than this by one thread
 
 
@@ -41,9 +45,14 @@ class Compaction(Engine):
             while row < among[0].size:
                 buffer = get_buffer()
                 start = time.perf_counter()
-                unpacked, lists = halves(buffer, side)
-                row, skip, delivery = read_rows(task, among, row, skip, self.gap, link, unpacked, channel)
-                self._pack(delivery, lists, side)
+                if link.packs:
+                    row, skip, delivery = read_rows(task, among, row, skip, 0, partial(packed_by, link), buffer, channel, 1)
+                else:
+                    unpacked, lists = halves(buffer, side)
+                    row, skip, delivery = read_rows(
+                        task, among, row, skip, self.gap, link.gather, unpacked, channel, link.profile.block
+                    )
+                    self._pack(delivery, lists, side)
                 delivery.buffer = buffer
                 delivery.seconds = time.perf_counter() - start
                 yield delivery
@@ -73,6 +82,12 @@ class Compaction(Engine):
     def close(self) -> None:
         if self._packers is not None:
             self._packers.shutdown()
+
+
+def packed_by(link: Link, extents: Extents, buffer: Array, lists: Lists, channel: int) -> int:
+    """The link packs: lists of any length, and an index of where each begins."""
+    count = lists.begins.size
+    return link.pack(extents, buffer, INDEX_BYTES * count, channel, 1 if count < FEW_ROWS else None)
 
 
 def halves(buffer: Buffer, side: Side) -> tuple[Buffer, Buffer]:

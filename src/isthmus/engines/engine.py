@@ -14,7 +14,7 @@ import numpy as np
 
 from isthmus.frontier import Activity, Frontier
 from isthmus.graph.partition import Partitions
-from isthmus.link.link import Array, Extents, Link
+from isthmus.link.link import Array, Extents, Link, Moved
 
 
 @dataclass
@@ -30,6 +30,7 @@ class Side:
     weight_dtype: Any
     first_section: int = 0  # index of the targets among the link's sections; weights follow
     block: int = 4096  # bytes of the link's blocks
+    shares: bool = True  # lists that lie in the same block are read together
     everyone: Activity | None = None  # what is active when everyone is: worked out once
 
     @property
@@ -98,9 +99,12 @@ class Delivery:
     bytes: int = 0  # moved over the link for it
     requests: int = 0
     seconds: float = 0.0
+    moved: Moved | None = None  # what a modelled link counted
+    number: int = -1  # its place among those that came in this iteration
     runs: Runs | None = None  # where whole partitions lie, when they came whole
     pieces_left: int = 0  # while it is being worked on
-    rounds: int = 0  # how often it was worked on
+    rounds: int = 0  # how often it was worked on again
+    again_edges: int = 0  # followed in these rounds
 
 
 GetBuffer = Callable[[], Buffer]

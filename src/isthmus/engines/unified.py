@@ -1,6 +1,7 @@
 """Unified: pages on demand, kept while there is room (ImpTM-unified-memory in HyTGraph).
 
-Lists are read through `link.pages`, which asks the link for missing pages only, one request each.
+On a disk lists are read through `link.pages`, which asks the link for missing pages only, one request each. A modelled
+link has pages of its own.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from isthmus.engines.engine import Delivery, Engine, GetBuffer, Side, Task
 from isthmus.engines.zero_copy import read_rows, windows
 from isthmus.frontier import Frontier
 from isthmus.link.link import Array, Link
-from isthmus.link.pages import Pages
 
 
 class Unified(Engine):
@@ -20,7 +20,7 @@ class Unified(Engine):
 
     name = "unified"
 
-    def __init__(self, pages: Pages) -> None:
+    def __init__(self, pages: Link) -> None:
         self._pages = pages
 
     def tasks(self, side: Side, chosen: Array, room: int) -> list[Task]:
@@ -32,7 +32,9 @@ class Unified(Engine):
             while row < among[0].size:
                 buffer = get_buffer()
                 start = time.perf_counter()
-                row, skip, delivery = read_rows(task, among, row, skip, 0, self._pages, buffer, channel)
+                row, skip, delivery = read_rows(
+                    task, among, row, skip, 0, self._pages.page, buffer, channel, link.profile.block
+                )
                 delivery.bytes = delivery.requests * link.profile.block
                 delivery.seconds = time.perf_counter() - start
                 yield delivery

@@ -7,15 +7,17 @@ over a gap smaller than bandwidth / request rate is cheaper than a second reques
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from isthmus.engines.engine import Buffer, Delivery, Engine, GetBuffer, Rows, Side, Task, zones
 from isthmus.frontier import Frontier
 from isthmus.kernels import rows
-from isthmus.link.link import Array, Link
+from isthmus.link.link import Array, Extents, Link
+from isthmus.link.requests import Lists
 
+Bring = Callable[[Extents, Array, Lists, int], int]  # a way of a link
 ROWS = 1 << 16  # planned at once: bounds the plan's own memory to a few megabytes
 
 
@@ -37,25 +39,29 @@ class ZeroCopy(Engine):
             while row < among[0].size:
                 buffer = get_buffer()
                 start = time.perf_counter()
-                row, skip, delivery = read_rows(task, among, row, skip, self.gap, link, buffer, channel)
+                row, skip, delivery = read_rows(
+                    task, among, row, skip, self.gap, link.gather, buffer, channel, link.profile.block
+                )
                 delivery.seconds = time.perf_counter() - start
                 yield delivery
 
 
 def read_rows(
-    task: Task, among: tuple[Array, Array, Array], row: int, skip: int, gap: int, link: Link, buffer: Buffer, channel: int
+    task: Task, among: tuple[Array, Array, Array], row: int, skip: int, gap: int, bring: Bring, buffer: Buffer, channel: int, block: int
 ) -> tuple[int, int, Delivery]:
     """Bring as many rows near as the buffer holds, from `row` on without its first `skip` edges; says where to go on."""
-    side, block = task.side, link.profile.block
+    side = task.side
     most = among[0].size - row
     kept = np.empty(most, among[0].dtype)
-    begins, weight_begins, lengths, at, sizes, weight_at, weight_sizes = (np.empty(most, np.int64) for _ in range(7))
+    edges, begins, weight_begins, lengths, at, sizes, weight_at, weight_sizes = (np.empty(most, np.int64) for _ in range(8))
     row, skip, used, count, weight_count = rows.plan_rows(
         *among, row, skip, side.width, side.weight_width, block, gap,
-        buffer.room, buffer.weight_room, kept, begins, weight_begins, lengths, at, sizes, weight_at, weight_sizes,
+        buffer.room, buffer.weight_room, kept, edges, begins, weight_begins, lengths, at, sizes, weight_at, weight_sizes,
     )  # fmt: skip
     extents = zones(side, at[:count], sizes[:count], weight_at[:weight_count], weight_sizes[:weight_count], buffer)
-    requests = link.move(extents, buffer.bytes, channel) if count else 0
+    widths = (side.width, side.weight_width) if side.weight_width else (side.width,)
+    lists = Lists(edges[:used], edges[:used] + lengths[:used], widths, side.first_section)
+    requests = bring(extents, buffer.bytes, lists, channel) if count else 0
     return row, skip, Delivery(
         task, buffer.targets(side.target_dtype), buffer.weights(side.weight_dtype) if side.weight_width else None,
         Rows(kept[:used], begins[:used], weight_begins[:used], lengths[:used]), buffer, extents.bytes, requests,

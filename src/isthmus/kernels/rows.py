@@ -28,10 +28,13 @@ def skip_unmarked(words: Any, u: Any, last: Any) -> Any:
 
 @kernel
 def activity_of_rows(
-    vertices: Any, offsets: Any, cuts: Any, width: Any, weight_width: Any, block: Any,
+    vertices: Any, offsets: Any, cuts: Any, width: Any, weight_width: Any, block: Any, shares: Any,
     active: Any, edges: Any, blocks: Any,
 ) -> Any:  # fmt: skip
-    """Add up active vertices, their edges and the blocks they touch, per partition. `vertices` ascend."""
+    """Add up active vertices, their edges and the blocks they touch, per partition. `vertices` ascend.
+
+    `shares`: a block that several lists touch counts once.
+    """
     p = 0
     last = weight_last = int64(-1)
     for i in range(vertices.size):
@@ -45,6 +48,8 @@ def activity_of_rows(
             stop = min(end, cuts[p + 1])
             active[p] += 1
             edges[p] += stop - begin
+            if not shares:
+                last = weight_last = int64(-1)
             more, last = count_blocks(begin, stop, width, block, last)
             blocks[p] += more
             if weight_width:
@@ -58,7 +63,7 @@ def activity_of_rows(
 @kernel
 def activity_of_range(
     p: Any, first: Any, last: Any, marks: Any, everyone: Any, offsets: Any, begin: Any, end: Any,
-    width: Any, weight_width: Any, block: Any, active: Any, edges: Any, blocks: Any,
+    width: Any, weight_width: Any, block: Any, shares: Any, active: Any, edges: Any, blocks: Any,
 ) -> Any:  # fmt: skip
     """The same for one partition whose active vertices are marked; `everyone`: all of them."""
     last_block = weight_last = int64(-1)
@@ -75,6 +80,8 @@ def activity_of_range(
             continue
         vertices += 1
         total += high - low
+        if not shares:
+            last_block = weight_last = int64(-1)
         more, last_block = count_blocks(low, high, width, block, last_block)
         touched += more
         if weight_width:
@@ -155,13 +162,13 @@ def clip_rows(vertices: Any, offsets: Any, low: Any, high: Any, begins: Any, end
 @kernel
 def plan_rows(
     vertices: Any, edge_begins: Any, edge_ends: Any, row: Any, skip: Any, width: Any, weight_width: Any, block: Any, gap: Any,
-    room: Any, weight_room: Any, kept: Any, begins: Any, weight_begins: Any, lengths: Any,
+    room: Any, weight_room: Any, kept: Any, edges: Any, begins: Any, weight_begins: Any, lengths: Any,
     at: Any, sizes: Any, weight_at: Any, weight_sizes: Any,
 ) -> Any:  # fmt: skip
     """Fill one buffer: extents for rows from `row` on (its first `skip` edges left out) until a zone or `kept` is full.
 
-    `begins` are positions in the buffer's zones, in entries. Returns (next row, next skip, rows kept, extents,
-    weight extents).
+    Of each row kept, `edges` is its first edge, `begins` its position in the buffer's zones, in entries. Returns (next row,
+    next skip, rows kept, extents, weight extents).
     """
     extents = weight_extents = 0
     used = weight_used = int64(0)
@@ -194,6 +201,7 @@ def plan_rows(
             weight_end = weight_at[weight_extents - 1] + weight_sizes[weight_extents - 1]
             weight_begins[out] = (weight_used - weight_end + begin * weight_width) // weight_width
         kept[out] = vertices[row]
+        edges[out] = begin
         lengths[out] = stop - begin
         out += 1
         if stop < end:

@@ -1,17 +1,21 @@
-"""The link between far and near memory: a profile of its costs, and one way to move extents.
+"""The link between far and near memory: a profile of its costs, and the ways to move extents.
 
-An engine says which bytes it wants where; a link moves them. All links move whole blocks of `block` bytes.
+An engine says which bytes it wants where, and for what; a link moves them. Most links move whole blocks of `block` bytes,
+whatever for. A modelled one (`model.py`) tells the ways apart.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from isthmus.memory import format_size
+
+if TYPE_CHECKING:
+    from isthmus.link.requests import Lists
 
 Array = np.ndarray[Any, Any]
 
@@ -60,15 +64,52 @@ class Extents:
         return int(self.lengths.sum())
 
 
+@dataclass
+class Moved:
+    """What crossed the link, and how long that keeps the link and the host busy. Requests carry at most a line each."""
+
+    bytes: int = 0
+    back_bytes: int = 0  # to the host
+    requests: int = 0
+    copies: int = 0  # explicit ones, and migrations
+    faults: int = 0
+    batches: int = 0  # of faults
+    link_seconds: float = 0.0
+    host_seconds: float = 0.0  # of as many cores as packed
+
+    def add(self, other: Moved) -> None:
+        for field in fields(self):
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
+
+
 class Link(ABC):
-    """Moves extents of the sections it was opened for. `move` may be called from one thread at a time per channel."""
+    """Moves extents of the sections it was opened for. A channel is for one thread at a time."""
 
     profile: Profile
     notes: list[str]  # what the trace should say, such as a fallback that was taken
+    readers: int = 2  # threads that bring tasks near: one's last reads overlap with the other's first
+    shares: bool = True  # lists that lie in the same block are read together
+    packs: bool = False  # the host packs lists of any length before they cross
 
     @abstractmethod
     def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
         """Fill `buffer`; returns the number of requests it took. Raises StoreError naming file and offset."""
+
+    def gather(self, extents: Extents, buffer: Array, lists: Lists, channel: int = 0) -> int:
+        """As `move`, for a kernel that will read these lists and nothing else of it."""
+        return self.move(extents, buffer, channel)
+
+    def page(self, extents: Extents, buffer: Array, lists: Lists, channel: int = 0) -> int:
+        """As `gather`, through pages that stay near."""
+        return self.move(extents, buffer, channel)
+
+    def pack(self, extents: Extents, buffer: Array, index_bytes: int, channel: int = 0, cores: int | None = None) -> int:
+        """Fill `buffer` with extents of any length; only where the link `packs`."""
+        raise NotImplementedError
+
+    def take(self, channel: int = 0) -> Moved | None:
+        """What a channel has moved since it was last asked; None: engines count for themselves."""
+        return None
 
     @abstractmethod
     def close(self) -> None: ...

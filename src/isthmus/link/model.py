@@ -19,7 +19,6 @@ Each adds to what its channel has `Moved`, which `take` hands over.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -28,36 +27,22 @@ from isthmus.graph.files import aligned_empty
 from isthmus.link import costs, requests
 from isthmus.link.device import Device
 from isthmus.link.hints import Hint
-from isthmus.link.link import Array, Extents, Link
+from isthmus.link.link import Array, Extents, Link, Moved
 from isthmus.link.managed import ManagedMemory, Migrated, copy
 from isthmus.link.requests import Lists
 
 CHANNELS = 3  # as many as other links have
 
 
-@dataclass
-class Moved:
-    """What crossed the link, and how long that keeps the link and the host busy. Requests carry at most a line each."""
-
-    bytes: int = 0
-    back_bytes: int = 0  # to the host
-    requests: int = 0
-    copies: int = 0  # explicit ones, and migrations
-    faults: int = 0
-    batches: int = 0  # of faults
-    link_seconds: float = 0.0
-    host_seconds: float = 0.0  # of as many cores as packed
-
-    def add(self, other: Moved) -> None:
-        for field in fields(self):
-            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
-
-
 class ModelLink(Link):
     """Far arrays behind a modelled interconnect. `page_bytes` of near memory are for managed pages, which follow the hint.
 
-    A channel is for one thread at a time.
+    One reader, so that the same run counts the same in the same order.
     """
+
+    readers = 1
+    shares = False
+    packs = True
 
     def __init__(self, arrays: list[Array], device: Device, page_bytes: int = 0, hint: Hint = Hint.NONE) -> None:
         self.device = device
@@ -123,6 +108,12 @@ class ModelLink(Link):
         with self._lock:
             moved = self._brought(self._managed().prefetch(section, begin, end))
         return self._count(channel, moved)
+
+    def whole(self, section: int, channel: int = 0) -> Array:
+        """A section that is copied near at once, and stays there."""
+        size = self._sections[section].size
+        self._count(channel, Moved(size, 0, self._full(size), 1, link_seconds=costs.bulk(self.device, size)))
+        return self._sections[section]
 
     def copy_back(self, size: int, channel: int = 0) -> int:
         """Count bytes that the host waits for: the frontier, or what was selected. Both sides share memory here, so none move."""

@@ -11,7 +11,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from isthmus.errors import OptionError
 from isthmus.policies.policy import COMPACTION, FILTER, UNIFIED, ZERO_COPY, Cheapest, Fixed, Policy
@@ -27,12 +29,14 @@ class Recipe:
     name: str
     policy: Policy
     cache: str = "none"  # or partitions, vertices, pages
-    rounds: int = 0  # how often a delivery is worked on again, where any order of propagation will do
+    rounds: Mapping[str, int] = field(default_factory=dict)  # by engine, how often a delivery is worked on again, where any order will do
     settle: bool = False  # work partitions to a standstill on graphs with long paths
     merge: bool = False  # read over gaps that cost less than another request
     correct: bool = False  # correct the link's rates by what reads really took
     ahead: bool = False  # read for the next iteration before this one ends, where it is known
     recompute: bool = False  # one more round while the link is the bottleneck
+    overlap: bool = True  # on a modelled device: packing, transfers and kernels of different tasks go on at once
+    host_decides: bool = True  # the host needs the frontier; otherwise a kernel finds its own way
 
     @property
     def keeps(self) -> bool:
@@ -44,17 +48,23 @@ class Recipe:
         unknown = [name for name in switched_off if name not in SWITCHES]
         if unknown:
             raise OptionError(f"without: expected some of {', '.join(SWITCHES)}, got {', '.join(unknown)}")
-        off = {name: "none" if name == "cache" else False for name in switched_off}
-        return replace(self, **off)  # type: ignore[arg-type]
+        off: dict[str, Any] = {name: "none" if name == "cache" else False for name in switched_off}
+        if "recompute" in off:
+            off["rounds"] = {}
+        return replace(self, **off)
+
+    def on_model(self) -> Recipe:
+        """Without what goes by the seconds that things really take."""
+        return replace(self, settle=False, merge=False, correct=False, ahead=False)
 
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
         Recipe("filter", Fixed("filter", FILTER)),
-        Recipe("subway", Fixed("subway", COMPACTION), rounds=UNTIL_SETTLED),
-        Recipe("emogi", Fixed("emogi", ZERO_COPY)),
-        Recipe("unified", Fixed("unified", UNIFIED), cache="pages"),
+        Recipe("subway", Fixed("subway", COMPACTION), rounds={"compaction": UNTIL_SETTLED}, overlap=False),
+        Recipe("emogi", Fixed("emogi", ZERO_COPY), host_decides=False),
+        Recipe("unified", Fixed("unified", UNIFIED), cache="pages", host_decides=False),
         Recipe("auto", Cheapest(), "partitions", settle=True, merge=True, correct=True, ahead=True, recompute=True),
     )
 }

@@ -19,8 +19,7 @@ from isthmus.programs.pagerank import FixedPageRank, PageRank, Strengths
 from isthmus.programs.predecessors import Predecessors
 from isthmus.programs.program import Program, State
 from isthmus.programs.sssp import SSSP
-from isthmus.runtime.budget import plan
-from isthmus.runtime.execute import execute
+from isthmus.runtime.execute import device_of, execute, near_memory
 from isthmus.runtime.result import Result
 from isthmus.threads import default_threads
 
@@ -59,7 +58,8 @@ def sssp(graph: Graph, source: Any, cutoff: float | None = None, predecessors: b
 def must_fit(program: Program, graph: Graph, how: dict[str, Any]) -> None:
     """Raise BudgetError now if a later pass would."""
     policy = how.get("policy", "auto")
-    near = plan(graph, program, how.get("memory"), how.get("threads") or default_threads(), policy, recipe(policy).keeps)
+    threads = how.get("threads") or default_threads()
+    near = near_memory(program, graph, recipe(policy), device_of(how.get("device", "auto")), how.get("memory"), threads, policy)
     if how.get("rehearse"):
         how["rehearse"](program, near)
 

@@ -7,6 +7,7 @@ percentage means vertex state plus that share of the edge bytes, raised to the l
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import asdict, dataclass, field
 
 from isthmus.errors import BudgetError, OptionError
@@ -48,8 +49,15 @@ class Near:
         return split
 
 
-def plan(graph: Graph, program: Program, memory: str | int | None, threads: int, policy: str, keeps: bool = False) -> Near:
-    """Split a budget for `program` on `graph`, or raise BudgetError. `keeps`: what is left keeps edges near."""
+def plan(
+    graph: Graph, program: Program, memory: str | int | None, threads: int, policy: str, keeps: bool = False,
+    most: int | None = None, enough: int = ENOUGH,
+) -> Near:  # fmt: skip
+    """Split a budget for `program` on `graph`, or raise BudgetError. `keeps`: what is left keeps edges near.
+
+    `most`: near memory of a device, which is the default budget there. `enough`: bytes of a buffer beyond which edges are
+    better kept.
+    """
     n, sides = graph.vertices, len(program.sides)
     entry = graph.target_bytes + (graph.weight_bytes if program.reads_weights() else 0)
     edge_bytes = graph.arcs * entry * sides
@@ -64,7 +72,7 @@ def plan(graph: Graph, program: Program, memory: str | int | None, threads: int,
             notes.append(f"{share[0].strip()} of the edges raised to {format_size(least_edges)}, the least that works")
         budget = vertex + max(wanted, least_edges)
     else:
-        budget = int(available() * DEFAULT_SHARE) if memory is None else parse_size(memory)
+        budget = min(int(available() * DEFAULT_SHARE), most or sys.maxsize) if memory is None else parse_size(memory)
     least = vertex + least_edges
     if budget < least:
         raise BudgetError(
@@ -79,7 +87,7 @@ def plan(graph: Graph, program: Program, memory: str | int | None, threads: int,
         state += n * program.solve_bytes
     edges = edge_bytes if resident else min(room, most_staging(edge_bytes))
     if keeps and not resident:
-        edges = min(edges, max(room // 4, BUFFERS * ENOUGH))
+        edges = min(edges, max(room // 4, BUFFERS * enough))
     cache = min(room - edges, edge_bytes) if keeps and not resident else 0
     return Near(budget, state, offsets, frontier, edges, resident, cache, notes, least, max(least, vertex + all_edges))
 

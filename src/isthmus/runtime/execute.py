@@ -21,22 +21,25 @@ from isthmus.engines.unified import Unified
 from isthmus.engines.zero_copy import ZeroCopy
 from isthmus.errors import BudgetError, OptionError, ProgramError, StoreError
 from isthmus.frontier import Frontier
-from isthmus.graph.files import aligned_empty
+from isthmus.graph.files import BLOCK, aligned_empty
 from isthmus.graph.graph import Graph
 from isthmus.graph.partition import cut, partition_bytes
 from isthmus.graph.store import Store
 from isthmus.kernels import skeleton
 from isthmus.link.calibrate import cache_folder, profile_of
+from isthmus.link.device import PREFIX, Device, builtin, find
 from isthmus.link.link import Extents, Link
 from isthmus.link.measure import Say, ignore
+from isthmus.link.model import ModelLink
 from isthmus.link.pages import Pages
 from isthmus.link.ram import RamLink
 from isthmus.link.ssd import SsdLink
-from isthmus.memory import peak_rss
+from isthmus.memory import format_size, peak_rss
 from isthmus.policies.recipes import Recipe, recipe
 from isthmus.programs.program import Facts, NearEdges, Program, State
-from isthmus.runtime.budget import BUFFERS, LEAST_BLOCKS, Near, plan
+from isthmus.runtime.budget import BUFFERS, LEAST_BLOCKS, LEAST_BUFFER, Near, plan
 from isthmus.runtime.loop import Parts, run
+from isthmus.runtime.modelled import Modelled
 from isthmus.runtime.pipeline import Pipeline
 from isthmus.runtime.result import Result
 from isthmus.runtime.trace import Iteration, Trace
@@ -46,7 +49,7 @@ from isthmus.threads import Team
 
 Watch = Callable[[Iteration], None]
 Rehearse = Callable[[Program, Near], None]
-DEVICES = ("auto", "cpu")
+DEVICES = ("auto", "cpu")  # and model:NAME
 LEAST_PAGES = 64
 
 
@@ -68,18 +71,17 @@ def execute(
     `far` says where edges wait: "auto", or "ram" to copy them out of memory as if it were far (for tests). `rehearse` is
     told what would be done, and Rehearsed is raised instead of doing it. `without` switches parts of a recipe off.
     """
-    if device not in DEVICES:
-        raise OptionError(f"device: expected one of {', '.join(DEVICES)}, got {device!r}")
+    model = device_of(device)
     if far not in ("auto", "ram"):
         raise OptionError(f"far: expected auto or ram, got {far!r}")
-    chosen = recipe(policy, without)
+    chosen = recipe(policy, without) if model is None else recipe(policy, without).on_model()
     start = time.perf_counter()
     with contextlib.ExitStack() as stack:
         team = Team(threads)
         stack.callback(team.close)
         check_sides(program, graph)
-        near = plan(graph, program, memory, team.size, policy, chosen.keeps and not program.hungry)
-        if graph.path is None and not near.resident and far == "auto":
+        near = near_memory(program, graph, chosen, model, memory, team.size, policy)
+        if graph.path is None and not near.resident and far == "auto" and model is None:
             if memory is not None and policy == "auto":
                 raise BudgetError(f"{graph} is in memory already and does not fit the budget; ingest it into a store, or raise --memory")
             near.resident = True
@@ -87,10 +89,9 @@ def execute(
             rehearse(program, near)
             raise Rehearsed
         trace = Trace(notes=list(near.notes))
-        link = open_link(graph, program, verify, far, not near.resident, say or ignore)
+        link = open_link(graph, program, verify, far, not near.resident, say or ignore, model, page_bytes(near, chosen))
         stack.callback(link.close)
-        block = link.profile.block
-        sides = [make_side(graph, program, name, index, near, block, verify) for index, name in enumerate(program.sides)]
+        sides = [make_side(graph, program, name, index, near, link, verify) for index, name in enumerate(program.sides)]
         facts = Facts(
             graph.vertices, sides[0].offsets, sides[0].weight_dtype, graph.ids.number,
             lambda: graph.store.read("order.to_natural") if graph.order == "hub" else None, graph.directed, team,
@@ -105,7 +106,11 @@ def execute(
             stack.callback(engine.close)
         ready = time.perf_counter()
         trace.notes += link.notes
-        if not (near.resident and solved(program, state, facts, sides[0], engines["resident"], trace, watch)):
+        modelled = None
+        if isinstance(link, ModelLink):
+            modelled = Modelled(link, chosen, graph.vertices, sum(len(side.partitions) for side in sides))
+            modelled.brought(link.take())
+        if not (near.resident and modelled is None and solved(program, state, facts, sides[0], engines["resident"], trace, watch)):
             module = compile_program(program, facts, state, sides[0], say)
             ready = time.perf_counter()
             pipeline = Pipeline(link, buffers)
@@ -113,7 +118,9 @@ def execute(
             room = min((buffer.bytes.size for buffer in buffers), default=0)
             worker = Worker(module, program, state, team)
             cache = make_cache(near, chosen, program, sides, room_for_edges, team)
-            parts = Parts(sides, link, engines, cache, chosen, Plain(), pipeline, worker, team, room, room_for_edges, link.profile)
+            parts = Parts(
+                sides, link, engines, cache, chosen, Plain(), pipeline, worker, team, room, room_for_edges, link.profile, modelled
+            )
             run(program, state, facts, frontier, parts, trace, watch)
         finished = time.perf_counter()
         columns = program.result(state, facts)
@@ -125,9 +132,45 @@ def execute(
             "wait": trace.total("wait"),
             "kernel": trace.total("kernel"),
         }
-        summary = summarise(program, graph, device, policy, near, trace, seconds, sides)
+        if modelled is not None:
+            seconds["modelled"] = modelled.set_up + sum(iteration.modelled or 0.0 for iteration in trace)
+        summary = summarise(program, graph, name_of(device, model), policy, near, trace, seconds, sides)
         summary["result"] = program.summary(columns, state)
         return Result(program.name, graph, columns, trace, summary)
+
+
+def device_of(text: str) -> Device | None:
+    """The modelled device that is asked for; None: this machine."""
+    if text.startswith(PREFIX):
+        return find(text)
+    if text not in DEVICES:
+        raise OptionError(f"device: expected one of {', '.join(DEVICES)} or {PREFIX}NAME, got {text!r}")
+    return None
+
+
+def name_of(text: str, model: Device | None) -> str:
+    """What a summary calls the device: a built-in one by the name it was asked for, another by its own."""
+    if model is None:
+        return "cpu"
+    return text if text.removeprefix(PREFIX) in builtin() else f"{PREFIX}{model.name}"
+
+
+def near_memory(
+    program: Program, graph: Graph, chosen: Recipe, model: Device | None, memory: str | int | None, threads: int, policy: str
+) -> Near:
+    """How a budget is split; a modelled device's own memory is the default."""
+    keeps = chosen.keeps and not program.hungry
+    if model is None:
+        return plan(graph, program, memory, threads, policy, keeps)
+    near = plan(graph, program, memory, threads, policy, keeps, model.near.bytes, LEAST_BUFFER)
+    if near.budget > model.near.bytes:
+        near.notes.append(f"the budget is more than the {format_size(model.near.bytes)} of {model.name}")
+    return near
+
+
+def page_bytes(near: Near, chosen: Recipe) -> int:
+    """Near memory for the pages of a modelled link."""
+    return max(near.cache, LEAST_PAGES * BLOCK) if chosen.cache == "pages" and not near.resident else 0
 
 
 def solved(program: Program, state: State, facts: Facts, side: Side, engine: Engine, trace: Trace, watch: Watch) -> bool:
@@ -152,7 +195,7 @@ def check_sides(program: Program, graph: Graph) -> None:
         raise StoreError(f"{program.name} follows in-edges, and {graph} was stored without them; ingest it again without --no-in-edges")
 
 
-def make_side(graph: Graph, program: Program, name: str, index: int, near: Near, block: int, verify: bool) -> Side:
+def make_side(graph: Graph, program: Program, name: str, index: int, near: Near, link: Link, verify: bool) -> Side:
     stored = name if graph.directed else "out"
     sections = graph.store.manifest.sections
     weighted = program.reads_weights() and graph.weighted
@@ -166,7 +209,7 @@ def make_side(graph: Graph, program: Program, name: str, index: int, near: Near,
     size = partition_bytes(graph.arcs * entry, near.edges // BUFFERS)
     return Side(
         stored, offsets, cut(offsets, entry, size), target.itemsize, weight.itemsize if weight else 0, target, weight,
-        index * (2 if weighted else 1), block,
+        index * (2 if weighted else 1), link.profile.block, link.shares,
     )  # fmt: skip
 
 
@@ -179,14 +222,19 @@ def out_degrees(graph: Graph) -> Any:
     return degrees
 
 
-def open_link(graph: Graph, program: Program, verify: bool, far: str, may_measure: bool, say: Say) -> Link:
+def open_link(
+    graph: Graph, program: Program, verify: bool, far: str, may_measure: bool, say: Say, model: Device | None, page_bytes: int
+) -> Link:
     """The link to the sections a program reads: targets, and weights where it does, of each side in turn.
 
-    A disk nobody has measured yet is measured now if need be.
+    A disk nobody has measured yet is measured now if need be. Behind a modelled link they lie in host memory.
     """
     sides = [name if graph.directed else "out" for name in program.sides]
     kinds = ("targets", "weights") if program.reads_weights() and graph.weighted else ("targets",)
     names = [f"{side}.{kind}" for side in sides for kind in kinds]
+    if model is not None:
+        read = graph.store.read_checked if verify else graph.store.read
+        return ModelLink([np.ascontiguousarray(read(name)) for name in names], model, page_bytes)
     if isinstance(graph.store, Store) and far == "auto":
         return SsdLink(graph.store, names, profile_of(graph.store, may_measure, say), verify)
     return RamLink([np.asarray(graph.store.read(name)) for name in names])
@@ -210,7 +258,9 @@ def make_engines(
     engines: dict[str, Engine] = {
         "filter": Filter(), "zero_copy": ZeroCopy(gap), "compaction": Compaction(threads, link.profile.break_even_gap),
     }  # fmt: skip
-    if chosen.cache == "pages":
+    if chosen.cache == "pages" and isinstance(link, ModelLink):
+        engines["unified"] = Unified(link)
+    elif chosen.cache == "pages":
         widths = [width for side in sides for width in (side.width, side.weight_width) if width]
         pages = memory[BUFFERS * size :] if near.cache >= LEAST_PAGES * block else aligned_empty(LEAST_PAGES * block, np.uint8)
         engines["unified"] = Unified(Pages(link, [graph.arcs * width for width in widths], pages))
@@ -239,6 +289,9 @@ def load(graph: Graph, side: Side, link: Link) -> tuple[Any, Any]:
     arrays: list[Any] = [None, None]
     for index, what in enumerate(("targets", "weights") if side.weight_width else ("targets",)):
         name = f"{side.name}.{what}"
+        if isinstance(link, ModelLink):
+            arrays[index] = link.whole(side.first_section + index).view(graph.store.manifest.sections[name].dtype)
+            continue
         if not isinstance(graph.store, Store):
             arrays[index] = graph.store.read(name)
             continue
@@ -296,7 +349,7 @@ def summarise(
             "path": str(graph.path) if graph.path else None, "vertices": graph.vertices, "edges": graph.edges, "arcs": graph.arcs,
             "edge_bytes": edge_bytes,
         },
-        "device": "cpu",
+        "device": device,
         "policy": "resident" if near.resident else policy,
         "memory": {"budget": near.budget, "near_peak": near.peak, "rss_peak": peak_rss(), "split": near.as_dict()},
         "seconds": seconds,

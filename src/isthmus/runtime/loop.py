@@ -23,10 +23,11 @@ from isthmus.policies.correction import Observation, corrected
 from isthmus.policies.policy import CACHE, NAMES, NOTHING
 from isthmus.policies.recipes import Recipe
 from isthmus.programs.program import Facts, Program, State
+from isthmus.runtime.modelled import Modelled
 from isthmus.runtime.pipeline import Pipeline
 from isthmus.runtime.settle import Settling, worth_it
 from isthmus.runtime.trace import Iteration, Trace
-from isthmus.runtime.worker import ALONE, Worker
+from isthmus.runtime.worker import ALONE, NEVER, Worker
 from isthmus.schedule.plain import Schedule
 from isthmus.threads import Team
 
@@ -47,6 +48,7 @@ class Parts:
     room: int  # bytes of a buffer
     memory: Array | None  # what the buffers lie in, and more that may keep edges near
     profile: Profile  # the link's, corrected by what was seen
+    modelled: Modelled | None = None  # on a modelled device
     lock: threading.Lock = field(default_factory=threading.Lock)  # for records, which several members write
 
 
@@ -57,7 +59,7 @@ def run(
     """Iterate until the frontier is empty, the program has enough, or `max_iter` is reached."""
     number = 0
     ahead = program.everyone and parts.recipe.ahead and parts.recipe.cache != "vertices"  # which says late what it lacks
-    rounds = parts.recipe.rounds if may_rerun(program, parts) else 0
+    rounds = parts.recipe.rounds if may_rerun(program, parts) else NEVER
     if rounds:
         frontier.loose = True
         program.unordered(state)
@@ -73,9 +75,10 @@ def run(
         record.decide += time.perf_counter() - deciding
         last = program.max_iter is not None and number + 1 == program.max_iter
         deliveries = itertools.chain(held, parts.pipeline.fetch(tasks, parts.schedule, misses, edges, ahead and not last and number > 0))
-        waited, worked = parts.worker.relax(deliveries, misses, partial(done, parts, record), edges <= ALONE, rounds)
+        waited, worked = parts.worker.relax(deliveries, misses, partial(done, parts, record, misses), edges <= ALONE, rounds)
         record.wait += waited
         record.kernel += worked
+        record.modelled = parts.modelled.iteration() if parts.modelled is not None else None
         number += 1
         more = program.after(state, frontier, facts, number)
         if not program.everyone:
@@ -102,7 +105,7 @@ def serve(frontier: Frontier, sides: list[Side], parts: Parts, record: Iteration
     for delivery in hits:
         count_hits(delivery, record)
     if hits:
-        waited, worked = parts.worker.relax(iter(hits), frontier, partial(done, parts, record), False)
+        waited, worked = parts.worker.relax(iter(hits), frontier, partial(done, parts, record, frontier), False)
         record.wait += waited
         record.kernel += worked
     start = time.perf_counter()
@@ -150,12 +153,14 @@ def settle(program: Program, state: State, frontier: Frontier, parts: Parts, tra
     program.unordered(state)
 
 
-def done(parts: Parts, record: Iteration, delivery: Delivery) -> None:
+def done(parts: Parts, record: Iteration, frontier: Frontier, delivery: Delivery) -> None:
     """A delivery has been worked on: maybe keep some of it, free its buffer, count it."""
     parts.cache.keep(delivery)
     parts.pipeline.give_back(delivery)
     with parts.lock:
         record.delivered(delivery)
+        if parts.modelled is not None:
+            parts.modelled.worked(delivery, frontier)
 
 
 def plan(frontier: Frontier, sides: list[Side], parts: Parts, record: Iteration) -> tuple[list[Delivery], list[Task], int]:
@@ -184,7 +189,7 @@ def activity_of(frontier: Frontier, side: Side, team: Team) -> Activity:
     """Activity of a side; that of everyone is the same in every iteration."""
     if frontier.everyone and side.everyone is not None:
         return side.everyone
-    activity = frontier.activity(side.partitions, side.offsets, side.width, side.weight_width, side.block, team)
+    activity = frontier.activity(side.partitions, side.offsets, side.width, side.weight_width, side.block, team, side.shares)
     if frontier.everyone:
         side.everyone = activity
     return activity

@@ -6,6 +6,7 @@ deliveries are consumed; closing stops the readers at their next buffer.
 
 from __future__ import annotations
 
+import itertools
 import queue
 import threading
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from isthmus.frontier import Frontier
 from isthmus.link.link import Link
 from isthmus.schedule.plain import Schedule
 
-READERS = 2  # so that one's last reads overlap with the other's first
+OWN_CHANNEL = 2  # of the link, for what the caller reads itself
 FEW_EDGES = 1 << 16  # a task this small is read by the caller: a hand-over would cost more
 
 
@@ -26,13 +27,13 @@ class Stopped(Exception):
 class Job:
     """The tasks of one iteration, shared by the readers."""
 
-    def __init__(self, tasks: list[Task], schedule: Schedule, frontier: Frontier, behind: Job | None = None) -> None:
+    def __init__(self, tasks: list[Task], schedule: Schedule, frontier: Frontier, readers: int, behind: Job | None = None) -> None:
         self.frontier, self.behind = frontier, behind
         self.read = threading.Event()  # everything has been brought near
         self.ready: queue.SimpleQueue[Delivery | BaseException | None] = queue.SimpleQueue()
         self._tasks, self._schedule = tasks, schedule
         self._lock = threading.Lock()
-        self._readers = READERS
+        self._readers = readers
 
     def next(self) -> Task | None:
         """The task to bring near next, as the schedule says."""
@@ -71,6 +72,7 @@ class Pipeline:
         self._ahead: tuple[list[Task], Job] | None = None  # read for the next iteration already
         self._stop = False
         self._threads: list[threading.Thread] = []
+        self._numbers = itertools.count()
         self.unused: list[Delivery] = []  # read ahead, and then not needed
 
     def fetch(self, tasks: list[Task], schedule: Schedule, frontier: Frontier, edges: int, ahead: bool = False) -> Iterator[Delivery]:
@@ -82,14 +84,22 @@ class Pipeline:
         if not tasks:
             return iter(())
         if job is None and len(tasks) == 1 and (edges <= FEW_EDGES or tasks[0].engine.name == "resident"):
-            return tasks[0].engine.deliver(tasks[0], frontier, self._link, self._get_buffer, READERS)
-        job = job or self._begin(Job(list(tasks), schedule, frontier))
+            return self._deliver(tasks[0], frontier, OWN_CHANNEL)
+        job = job or self._begin(Job(list(tasks), schedule, frontier, self._link.readers))
         if ahead:
-            self._ahead = tasks, self._begin(Job(list(tasks), schedule, frontier, job))
+            self._ahead = tasks, self._begin(Job(list(tasks), schedule, frontier, self._link.readers, job))
         return job.deliveries()
 
+    def _deliver(self, task: Task, frontier: Frontier, channel: int) -> Iterator[Delivery]:
+        for delivery in task.engine.deliver(task, frontier, self._link, self._get_buffer, channel):
+            moved = self._link.take(channel)
+            if moved is not None:
+                delivery.moved, delivery.bytes, delivery.requests = moved, moved.bytes, moved.requests
+            delivery.number = next(self._numbers)
+            yield delivery
+
     def _begin(self, job: Job) -> Job:
-        while len(self._threads) < READERS:
+        while len(self._threads) < self._link.readers:
             number = len(self._threads)
             self._threads.append(threading.Thread(target=self._serve, args=(number,), name=f"isthmus-reader-{number}", daemon=True))
             self._threads[-1].start()
@@ -138,7 +148,7 @@ class Pipeline:
                 self._wait_for(job.behind)
                 job.behind = None
                 while (task := job.next()) is not None:
-                    for delivery in task.engine.deliver(task, job.frontier, self._link, self._get_buffer, channel):
+                    for delivery in self._deliver(task, job.frontier, channel):
                         job.ready.put(delivery)
                 if job.left():
                     job.ready.put(None)

@@ -21,7 +21,8 @@ class Iteration:
     """One iteration. `wait` is time the processor stood still for the link, `kernel` time in edge loops.
 
     `decide` is time in cache, activity, policy and schedule. `choices` says which engine brought each partition
-    (codes of `policies.policy`), sides one behind the other; None where it was dropped or nothing moved.
+    (codes of `policies.policy`), sides one behind the other; None where it was dropped or nothing moved. `modelled` is what
+    the iteration would have taken on a modelled device.
     """
 
     number: int
@@ -32,6 +33,7 @@ class Iteration:
     link: float = 0.0
     kernel: float = 0.0
     decide: float = 0.0
+    modelled: float | None = None
     hit_edges: int = 0  # active edges that a cache held
     partitions: dict[str, int] = field(default_factory=dict)  # by the engine that brought them
     choices: np.ndarray[Any, Any] | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 
 import numpy as np
@@ -24,6 +24,7 @@ from isthmus.threads import Team
 ALONE = 1 << 14  # edges below which one thread is faster than a team
 PIECE = 1 << 18  # edges per call: a few milliseconds, so that Ctrl-C is heard and members end together
 NO_WEIGHTS = np.empty(0, np.int32)
+NEVER: Mapping[str, int] = {}  # worked on again
 Piece = Callable[[int], None]  # work for the member of that number
 
 
@@ -46,13 +47,14 @@ class Worker:
         return loop
 
     def relax(
-        self, deliveries: Iterator[Delivery], frontier: Frontier, done: Callable[[Delivery], None], few: bool, rounds: int = 0
+        self, deliveries: Iterator[Delivery], frontier: Frontier, done: Callable[[Delivery], None], few: bool,
+        rounds: Mapping[str, int] = NEVER,
     ) -> tuple[float, float]:
         """Work on all deliveries; `done` is called for each when its buffer is free again, by any member.
 
-        A delivery is worked on again, at most `rounds` times, while vertices whose edges it holds get marked. Returns
-        (seconds that a member waited for deliveries, seconds in edge loops per member). `few`: not worth more than one
-        thread.
+        A delivery is worked on again, at most as often as `rounds` has for its engine, while vertices whose edges it holds
+        get marked. Returns (seconds that a member waited for deliveries, seconds in edge loops per member). `few`: not
+        worth more than one thread.
         """
         shift = Shift(self, deliveries, frontier, done, rounds)
         if few or self._team.size == 1:
@@ -80,6 +82,7 @@ class Worker:
         if not marked.vertices.size:
             return []
         self._program.again(self._state, marked.vertices)
+        delivery.again_edges += int(marked.lengths.sum())
         return self._rows(delivery, marked, frontier)
 
     def pieces(self, delivery: Delivery, frontier: Frontier) -> list[Piece]:
@@ -141,7 +144,8 @@ class Shift:
     """One iteration's work, shared by the members of a team."""
 
     def __init__(
-        self, worker: Worker, deliveries: Iterator[Delivery], frontier: Frontier, done: Callable[[Delivery], None], rounds: int
+        self, worker: Worker, deliveries: Iterator[Delivery], frontier: Frontier, done: Callable[[Delivery], None],
+        rounds: Mapping[str, int],
     ) -> None:
         self._worker, self._deliveries, self._frontier, self._done, self._rounds = worker, deliveries, frontier, done, rounds
         self._taking = threading.Lock()  # held while waiting for a delivery, so finishing must not need it
@@ -191,7 +195,8 @@ class Shift:
 
     def _finish(self, delivery: Delivery, number: int) -> None:
         """Further rounds are done by the member that ended the first: others have the next delivery by now."""
-        while delivery.rounds < self._rounds and not self._over:
+        most = self._rounds.get(delivery.task.engine.name, 0)
+        while delivery.rounds < most and not self._over:
             start = time.perf_counter()
             pieces = self._worker.again(delivery, self._frontier)
             if not pieces:

@@ -1,0 +1,104 @@
+"""Modelled seconds: how long an iteration would take on the device of a modelled link.
+
+The loop runs as on any link. What its deliveries moved and how many edges were followed is noted, and when the iteration is over
+a clock of three resources (`link/clock.py`) says how long host, link and device would have been busy with it. At the end of an
+iteration the device passes over the frontier, and the host waits for what it has to know: the frontier and the activity of
+every partition where it decides, else only whether to go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+
+import numpy as np
+
+from isthmus.engines.engine import Delivery, Rows
+from isthmus.frontier import Frontier
+from isthmus.kernels import rows
+from isthmus.link import costs
+from isthmus.link.clock import DEVICE, HOST, LINK, Clock
+from isthmus.link.link import Moved
+from isthmus.link.model import ModelLink
+from isthmus.policies.recipes import Recipe
+from isthmus.runtime.budget import BUFFERS
+
+STREAMED = ("zero_copy", "unified")  # the kernel itself fetches the bytes, so one launch does a whole task
+OWN_CHANNEL = 2  # of the link
+FLAG_BYTES, ACTIVITY_BYTES = 4, 12  # whether anything is active; vertices, edges and requests of a partition
+
+
+class Modelled:
+    """The clock of one run."""
+
+    def __init__(self, link: ModelLink, recipe: Recipe, vertices: int, partitions: int) -> None:
+        self.link, self.device = link, link.device
+        self.clock = Clock(BUFFERS, self.device.host.cores)
+        self._overlap = recipe.overlap
+        self._vertices = vertices
+        self._back_bytes = vertices // 8 + ACTIVITY_BYTES * partitions if recipe.host_decides else FLAG_BYTES
+        self._worked: list[tuple[Delivery, int]] = []
+        self.set_up = 0.0  # seconds before the first iteration
+
+    def brought(self, moved: Moved | None) -> None:
+        """Bytes crossed the link before the first iteration."""
+        if moved is not None:
+            self.clock.alone(LINK, moved.link_seconds)
+            self.set_up += self.clock.finish().seconds
+
+    def worked(self, delivery: Delivery, frontier: Frontier) -> None:
+        """A delivery has been worked on. Not for several threads at once."""
+        self._worked.append((delivery, followed(delivery, frontier)))
+
+    def kernel(self, delivery: Delivery, edges: int, launches: int = 1) -> float:
+        return float(costs.kernel(self.device, edges, delivery.task.side.entry_bytes, launches))
+
+    def iteration(self) -> float:
+        """Seconds of the iteration that is now over."""
+        for job in jobs(self._worked):
+            self._submit(job)
+        self._worked = []
+        self.link.copy_back(self._back_bytes, OWN_CHANNEL)
+        self.clock.alone(DEVICE, float(costs.scan(self.device, self._vertices)))
+        self.clock.alone(LINK, self.link.take(OWN_CHANNEL).link_seconds)
+        return self.clock.finish().seconds
+
+    def _submit(self, job: list[tuple[Delivery, int]]) -> None:
+        first = job[0][0]
+        moved = Moved()
+        for delivery, _ in job:
+            moved.add(delivery.moved or Moved())
+        streamed = first.task.engine.name in STREAMED
+        edges = sum(edges for _, edges in job)
+        seconds = self.kernel(first, edges, 1 + sum(delivery.rounds for delivery, _ in job))
+        if not self._overlap:
+            for resource, busy in ((HOST, moved.host_seconds), (LINK, moved.link_seconds), (DEVICE, seconds)):
+                self.clock.alone(resource, busy)
+            return
+        self.clock.submit(moved.host_seconds, moved.link_seconds, seconds, streamed=streamed, buffered=first.buffer is not None)
+
+
+def jobs(worked: list[tuple[Delivery, int]]) -> Iterable[list[tuple[Delivery, int]]]:
+    """Deliveries in the order they came; those that one kernel would fetch together."""
+    ordered = sorted(worked, key=lambda each: each[0].number)
+
+    def key(each: tuple[Delivery, int]) -> tuple[int, int]:
+        delivery = each[0]
+        return id(delivery.task), -1 if delivery.task.engine.name in STREAMED else delivery.number
+
+    return (list(group) for _, group in groupby(ordered, key))
+
+
+def followed(delivery: Delivery, frontier: Frontier) -> int:
+    """Edges that were followed, further rounds included."""
+    edges, offsets = delivery.edges, delivery.task.side.offsets
+    if isinstance(edges, Rows):
+        return int(edges.lengths.sum()) + delivery.again_edges
+    count = edges.first.size
+    found = np.zeros((3, count), np.int64)
+    for k in range(count):
+        rows.activity_of_range(
+            k, edges.first[k], edges.last[k], frontier.marks, frontier.everyone, offsets, edges.begin[k], edges.end[k],
+            1, 0, 1, True, *found,
+        )  # fmt: skip
+    return int(found[1].sum()) + delivery.again_edges

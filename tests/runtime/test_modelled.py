@@ -1,0 +1,115 @@
+"""Runs on a modelled device: what is counted, and what the clock makes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+from isthmus.link import costs
+from isthmus.link.device import find
+
+DEVICE = "model:rtx2080ti"
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return ist.generate("rmat", tmp_path_factory.mktemp("g") / "g.isthmus", scale=14, seed=3, weights="1:40")
+
+
+def components(graph: Any, **how: Any) -> Any:
+    """One iteration over all edges, each once."""
+    return ist.weakly_connected_components(graph, device=DEVICE, memory="30%", **how).summary()
+
+
+def test_filter_moves_every_byte_in_full_requests(graph: Any) -> None:
+    facts = components(graph, policy="filter")
+    size = facts["graph"]["edge_bytes"]
+    assert size <= facts["transfer"]["bytes"] <= size + 128 * 2 * facts["engines"]["filter"]["tasks"]
+    assert facts["transfer"]["requests"] == -(-facts["transfer"]["bytes"] // 128)
+
+
+def test_zero_copy_counts_the_requests_of_every_list(graph: Any) -> None:
+    facts = components(graph, policy="emogi")
+    offsets = graph.store.read("out.offsets").astype(np.int64)
+    begins, ends = offsets[:-1] * 4, offsets[1:] * 4
+    lists = ends > begins
+    lines = (ends[lists] - 1) // 128 - begins[lists] // 128 + 1
+    assert facts["transfer"]["requests"] == lines.sum()
+
+
+def test_compaction_moves_lists_and_their_index(graph: Any) -> None:
+    facts = components(graph, policy="subway")
+    active = int((np.diff(graph.store.read("out.offsets")) > 0).sum())
+    pieces = facts["transfer"]["bytes"] - facts["graph"]["edge_bytes"] - 8 * active
+    assert 0 <= pieces <= 8 * 100, "a list that spans two buffers has an entry in each"
+
+
+def test_managed_memory_moves_whole_pages(graph: Any) -> None:
+    facts = components(graph, policy="unified")
+    assert facts["transfer"]["bytes"] == -(-facts["graph"]["edge_bytes"] // 4096) * 4096
+
+
+def test_policies_see_the_requests_of_every_list(graph: Any) -> None:
+    """Short lists share blocks on a disk, so all of a partition costs zero-copy no more than filter; not so over PCIe."""
+    facts = components(graph, policy="auto")
+    assert set(facts["engines"]) == {"filter"}
+
+
+@pytest.mark.parametrize("policy", ["filter", "subway", "emogi", "unified", "auto"])
+def test_seconds_are_modelled_per_iteration(graph: Any, policy: str) -> None:
+    device = find(DEVICE)
+    result = ist.sssp(graph, 5, device=DEVICE, policy=policy, memory="30%")
+    facts = result.summary()
+    assert facts["device"] == DEVICE
+    assert facts["seconds"]["modelled"] == pytest.approx(sum(iteration.modelled for iteration in result.trace))
+    assert any("modelled" in note for note in facts["notes"])
+    for iteration in result.trace:
+        bulk, kernel = costs.bulk(device, iteration.bytes, 0), costs.kernel(device, iteration.active_edges, 8, 0)
+        assert iteration.modelled >= max(bulk, kernel) + device.link.copy_seconds
+        if policy == "subway":
+            assert iteration.modelled >= bulk + kernel, "Subway packs, copies and computes one after the other"
+
+
+def test_a_faster_link_takes_less_modelled_time(graph: Any) -> None:
+    slow, fast = (ist.sssp(graph, 5, device=f"model:{name}", policy="filter", memory="30%").summary() for name in ("gtx1080", "h100"))
+    assert slow["transfer"] == fast["transfer"]
+    assert fast["seconds"]["modelled"] < slow["seconds"]["modelled"]
+
+
+def test_the_same_run_counts_the_same(graph: Any) -> None:
+    first, second = (ist.bfs(graph, 5, device=DEVICE, policy="emogi", memory="30%", threads=2).summary() for _ in range(2))
+    assert first["transfer"] == second["transfer"]
+    assert first["seconds"]["modelled"] == second["seconds"]["modelled"]
+
+
+def test_edges_that_fit_are_copied_once(graph: Any) -> None:
+    facts = ist.bfs(graph, 5, device=DEVICE).summary()
+    assert facts["policy"] == "resident"
+    assert facts["seconds"]["modelled"] > costs.bulk(find(DEVICE), facts["graph"]["edge_bytes"])
+
+
+def test_a_graph_in_memory_is_far_too() -> None:
+    graph = ist.generate("rmat", scale=13, seed=3)
+    far = ist.bfs(graph, 5, device=DEVICE, memory="10%", policy="emogi")
+    assert far.summary()["transfer"]["bytes"] > 0
+    assert np.array_equal(far.values, ist.bfs(graph, 5).values)
+
+
+def test_a_device_of_ones_own(graph: Any, tmp_path: Any) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text('base = "a100"\nname = "mine"\n')
+    assert ist.bfs(graph, 5, device=f"model:{mine}", memory="10%").summary()["device"] == "model:mine"
+
+
+def test_more_than_the_device_has_is_said(graph: Any) -> None:
+    notes = ist.bfs(graph, 5, device=DEVICE, memory="20GB", policy="filter").summary()["notes"]
+    assert any("the budget is more than the" in note for note in notes)
+
+
+@pytest.mark.parametrize("device", ["gpu", "model:none"])
+def test_unknown_devices(graph: Any, device: str) -> None:
+    with pytest.raises(ist.OptionError, match=r"device: .*expected one of"):
+        ist.bfs(graph, 5, device=device)
