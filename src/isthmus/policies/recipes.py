@@ -36,6 +36,7 @@ class Recipe:
     ahead: bool = False  # read for the next iteration before this one ends, where it is known
     recompute: bool = False  # one more round while the link is the bottleneck
     overlap: bool = True  # on a modelled device: packing, transfers and kernels of different tasks go on at once
+    deltas: bool = False  # PageRank by deltas, whose active set shrinks
     host_decides: bool = True  # the host needs the frontier; otherwise a kernel finds its own way
 
     @property

@@ -15,6 +15,7 @@ from isthmus.graph.graph import Graph
 from isthmus.policies.recipes import recipe
 from isthmus.programs.bfs import BFS
 from isthmus.programs.components import Components
+from isthmus.programs.delta_pagerank import DeltaPageRank
 from isthmus.programs.pagerank import FixedPageRank, PageRank, Strengths
 from isthmus.programs.predecessors import Predecessors
 from isthmus.programs.program import Program, State
@@ -114,10 +115,19 @@ def pagerank(
     if weight and graph.store.manifest.negative_weights:
         raise OptionError(f"pagerank needs weights of at least 0, and {graph} has negative ones")
     two = dangling is not None and dangling != personalization
-    must_fit(PageRank(alpha, tol, max_iter, None, NOTHING if weight else None, graph.has_in_edges, 8 if two else 0), graph, how)
+    must_fit(ranker(graph, alpha, tol, max_iter, None, NOTHING if weight else None, 8 if two else 0, how), graph, how)
     if two:
         return two_solves(graph, alpha, personalization, max_iter, tol, weight, dangling, how)
     return solve(graph, alpha, personalization, max_iter, tol, weight, how)[0]
+
+
+def ranker(
+    graph: Graph, alpha: float, tol: float, max_iter: int, teleport: Any, strengths: Any, beside: int, how: dict[str, Any]
+) -> PageRank:
+    """PageRank by deltas on modelled devices and by recipes whose papers do it so, else by pulling."""
+    if device_of(how.get("device", "auto")) is not None or recipe(how.get("policy", "auto")).deltas:
+        return DeltaPageRank(alpha, tol, max_iter, teleport, strengths, beside)
+    return PageRank(alpha, tol, max_iter, teleport, strengths, graph.has_in_edges, beside)
 
 
 def solve(
@@ -125,7 +135,7 @@ def solve(
 ) -> tuple[Result, PageRank]:
     strengths = execute(Strengths(), graph, **how) if weight else None
     weights = None if strengths is None else strengths._columns["strength"]
-    program = PageRank(alpha, tol, max_iter, teleport, weights, graph.has_in_edges, beside)
+    program = ranker(graph, alpha, tol, max_iter, teleport, weights, beside, how)
     result = execute(program, graph, **how)
     if not program.converged:
         reached = f"the error is bounded by {program.error_bound:.3g}, not by tol = {tol:g}"
@@ -136,28 +146,23 @@ def solve(
 def two_solves(
     graph: Graph, alpha: float, teleport: Any, max_iter: int, tol: float, weight: bool, dangling: Any, how: dict[str, Any]
 ) -> Result:
-    """x = S(p) + s S(q) with s = f m, m the mass on dangling vertices; see programs.pagerank.
+    """(1 - t) x + t y, x and y the PageRanks for either kind of teleport; see programs.pagerank.
 
-    s follows from the two solutions' own mass on dangling vertices, so their errors grow by at most 1 / (1 - alpha).
+    t follows from the mass of x on dangling vertices, so that errors grow by at most 1 / (1 - alpha).
     """
     within = tol * (1 - alpha) * 0.9
     first, p = solve(graph, alpha, teleport, max_iter, within, weight, how)
     second, q = solve(graph, alpha, dangling, max_iter, within, weight, how, beside=8)
     ends = (np.diff(graph.store.read("out.offsets")) if p.strengths is None else p.strengths) == 0
     x, y = first._columns["pagerank"], second._columns["pagerank"]
-    x *= p.mass
-    y *= q.mass
-    factor = alpha / (1 - alpha) / graph.vertices if graph.vertices else 0.0
-    rest = 1 - factor * float(y[ends].sum())
-    share = factor * float(x[ends].sum()) / rest
+    stuck = float(x[ends].sum())
+    share = alpha * stuck / (1 - alpha + alpha * stuck)
+    x *= 1 - share
     y *= share
     x += y
-    mass = float(x.sum())
-    if mass > 0:
-        x /= mass
-        off_p, off_q = p.error_bound * p.mass / 2, q.error_bound * q.mass / 2  # of S(p) and S(q), in L1
-        off_share = factor * (off_p + share * off_q) / max(rest - factor * off_q, 1e-300)
-        p.error_bound = 2 * (off_p + share * off_q + off_share * (q.mass + off_q)) / mass
-        p.converged = p.error_bound <= tol
+    # A vector that is off by e has at most e / 2 too much mass anywhere, and x and y are at most 2 apart.
+    slope = alpha * (1 - alpha) / (1 - alpha + alpha * max(stuck - p.error_bound / 2, 0)) ** 2
+    p.error_bound = (1 - share) * p.error_bound + share * q.error_bound + slope * p.error_bound
+    p.converged = p.error_bound <= tol
     first._facts["result"] = p.summary(first._columns, State((), None))
     return merged(first, second)

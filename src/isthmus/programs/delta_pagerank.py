@@ -1,0 +1,105 @@
+"""PageRank by deltas: only who has received enough since it last sent sends again.
+
+As the GPU systems do it (Maiter's deltas; HyTGraph, Subway, Scaph, Grapin), but with the guarantee of `pagerank.py`. A vertex
+is active while its residual exceeds a threshold; smaller residuals are kept, never dropped. After a last x += r the L1 error of
+x is at most d / (1 - d) |r|, and normalising at most doubles it relative to the sum of x; the run ends when that is at most
+`tol`. The threshold starts where residuals just below it everywhere would satisfy the bound if x summed up to n. Where
+less mass is left, because dangling vertices swallowed it, the frontier may run dry too early: then the threshold is lowered to
+what the bound asks for, and those above it go on.
+
+Any order of propagation will do, and a vertex may send several times in an iteration. What is left shrinks by d each time all
+have sent, no faster: a tight `tol` takes several times the iterations of `pagerank.py`, which sends everything each
+time and can therefore extrapolate.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isthmus.kernels import deltas, vertices
+from isthmus.programs.pagerank import PageRank, teleport_vector
+from isthmus.programs.program import Array, Facts, NearEdges, Seen, State, take
+
+PUSH = """
+@compiled
+def source(u, degree, state, params):
+    return params[0] * state[2][u] / {divisor}
+
+
+@compiled
+def edge(x, u, v, w, state, params):
+    more = x{times_weight}
+    return atomic_add(state[1], v, more) + more > params[1]
+"""
+LOWER = 0.9  # of the threshold that the bound asks for, so that rounding does not ask for it twice
+
+
+class DeltaPageRank(PageRank):
+    """The same options and the same answer, within `tol`."""
+
+    everyone = False
+    order_free = True
+    reruns = True
+    touched = 1  # residuals
+
+    def __init__(
+        self, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 1000, teleport: dict[Any, float] | None = None,
+        strengths: Array | None = None, beside: int = 0,
+    ) -> None:  # fmt: skip
+        super().__init__(alpha, tol, max_iter, teleport, strengths, False, beside)
+        self._most_iterations, self.max_iter = max_iter, None
+        self.state_bytes = (24 if strengths is None else 32) + beside
+        self.solve_bytes = 0
+
+    def functions(self, facts: Facts) -> str:
+        weighted = self.strengths is not None
+        return PUSH.format(divisor="state[3][u]" if weighted else "degree", times_weight=" * w" if weighted else "")
+
+    def begin(self, facts: Facts) -> State:
+        """Residuals are n times the equation's, so that values stay near 1."""
+        n = facts.vertices
+        residual = np.full(n, 1 - self.alpha)
+        if self.teleport is not None:
+            residual = teleport_vector(self.teleport, facts) * ((1 - self.alpha) * n)
+        if not n:  # nothing to be wrong about
+            self.error_bound, self.converged = 0.0, True
+        threshold = self.tol * (1 - self.alpha) / (2 * self.alpha)
+        active = np.flatnonzero(residual > threshold)
+        divisors = () if self.strengths is None else (self.strengths,)
+        arrays = (np.zeros(n), residual, np.zeros(n), *divisors)
+        return State(arrays, None if active.size == n else active, (self.alpha, threshold))
+
+    def before(self, state: State, frontier: Any, facts: Facts) -> None:
+        take(state, frontier, facts)
+
+    def again(self, state: State, rows: Array) -> None:
+        vertices.take_again(rows, *state.arrays[:3])
+
+    def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
+        values, residual = state.arrays[:2]
+        threshold = state.params[1]
+        sums = facts.team.split(lambda a, b: deltas.delta_sums(values, residual, threshold, a, b), facts.vertices)
+        settled, left, above = (sum(column) for column in zip(*sums, strict=True)) if sums else (0.0, 0.0, 0)
+        total = settled + left
+        self.error_bound = 2 * self.alpha / (1 - self.alpha) * left / total if total > 0 else 0.0
+        self.converged = self.error_bound <= self.tol
+        if self.converged or iteration >= self._most_iterations:
+            return False
+        if not above:
+            threshold *= LOWER * self.tol / self.error_bound
+            state.params = (self.alpha, threshold)
+            frontier.wake_all(np.flatnonzero(residual > threshold))
+        return True
+
+    def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
+        return False
+
+    def result(self, state: State, facts: Facts) -> dict[str, Array]:
+        values, residual = state.arrays[:2]
+        values += residual
+        mass = float(values.sum())
+        if mass > 0:
+            values /= mass  # in place: another array might not fit the budget
+        return {"pagerank": values}
