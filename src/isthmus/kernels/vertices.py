@@ -41,50 +41,6 @@ def take_again(rows: Any, values: Any, residual: Any, deltas: Any) -> Any:
 
 
 @kernel
-def sum_abs(array: Any, first: Any, last: Any) -> Any:
-    """Sum of magnitudes, with Kahan's correction: a bound that is promised must not drown in rounding."""
-    total = lost = 0.0
-    for i in range(first, last):
-        y = abs(array[i]) - lost
-        t = total + y
-        lost = (t - total) - y
-        total = t
-    return total
-
-
-@kernel
-def send_shares(first: Any, last: Any, alpha: Any, divisors: Any, values: Any, residual: Any, shares: Any) -> Any:
-    """Take every residual and leave what each edge of the vertex carries, alpha * residual / divisor."""
-    for u in range(first, last):
-        d = residual[u]
-        values[u] += d
-        residual[u] = 0.0
-        shares[u] = alpha * d / divisors[u] if divisors[u] > 0 else alpha * d
-
-
-@kernel
-def residual_sums(values: Any, residual: Any, shares: Any, divisors: Any, first: Any, last: Any) -> Any:
-    """Sums of values, of |residual| and of |residual - what was sent before|, each with Kahan's correction."""
-    total = left = drift = 0.0
-    lost_total = lost_left = lost_drift = 0.0
-    for u in range(first, last):
-        y = values[u] - lost_total
-        t = total + y
-        lost_total = (t - total) - y
-        total = t
-        y = abs(residual[u]) - lost_left
-        t = left + y
-        lost_left = (t - left) - y
-        left = t
-        sent = shares[u] * divisors[u] if divisors[u] > 0 else shares[u]
-        y = abs(residual[u] - sent) - lost_drift
-        t = drift + y
-        lost_drift = (t - drift) - y
-        drift = t
-    return total, left, drift
-
-
-@kernel
 def mark_equal(values: Any, wanted: Any, offsets: Any, marks: Any, first: Any, last: Any) -> Any:
     """Mark the vertices that have a value and any edge; returns how many."""
     count = 0

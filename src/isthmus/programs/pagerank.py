@@ -1,22 +1,14 @@
 """PageRank with a guaranteed bound, or by a fixed number of synchronous iterations.
 
-x = (1 - d) p + d P^T x is solved by deltas with P left sub-stochastic at dangling vertices, and normalised at the
-end; that is NetworkX's PageRank as long as dangling mass goes where teleports go. Every iteration sends the
-whole residual r_k and leaves r_(k+1) = d P^T r_k. Two bounds on the L1 error follow, and the run stops when the
-smaller one, relative to the normalised vector (which at most doubles it), is at most `tol`:
+x = (1 - d) p + d P^T x, where whoever stands on a vertex without edges goes where teleports go. One iteration puts the
+right side in place of x. Two vectors come nearer to each other by the factor d in L1, so x is off by at most
+d / (1 - d) |x - x before|; the run stops when that is at most `tol`. This is what power iteration converges by, so the
+bound shrinks as fast as the error. When all edges are near, `programs.ranking` gets there in fewer passes.
 
-- x + r_(k+1) is off by at most d / (1 - d) |r_(k+1)|;
-- x + r_(k+1) / (1 - d), which treats what is left as if it had settled into its final shape, has the residual
-  d P^T y - y + r_(k+1) = (r_(k+1) - d r_k) / (1 - d) before its own last step, so it is off by at most
-  d / (1 - d)^2 |r_(k+1) - d r_k|.
+Another `dangling` distribution q takes a second solve: with x and y the PageRanks for teleports p and q, and m the mass of
+x on vertices without edges, the answer is (1 - t) x + t y, t / (1 - t) = d m / (1 - d).
 
-The first shrinks by d in every iteration, no faster; the second as fast as power iteration does.
-
-Another `dangling` distribution q takes a second solve: with S(v) the solution for teleport v and m the mass on
-dangling vertices, x = S(p) + d m / (1 - d) S(q), and m follows from its own definition.
-
-By iterations, as LDBC Graphalytics defines it: exactly `iterations` rounds from 1/n, dangling mass spread
-evenly in each. Its result depends on the rounds, so it runs synchronously, each edge once per round.
+By iterations, as LDBC Graphalytics defines it: exactly `iterations` rounds from 1/n. Its result depends on the rounds.
 """
 
 from __future__ import annotations
@@ -26,18 +18,19 @@ from typing import Any
 import numpy as np
 
 from isthmus.errors import OptionError
-from isthmus.kernels import vertices
-from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.kernels import sweeps
+from isthmus.programs.program import Array, Facts, NearEdges, Program, Seen, State
+from isthmus.programs.ranking import Ranking
 
 PUSH = """
 @compiled
 def source(u, degree, state, params):
-    return state[2][u]
+    return state[1][u]
 
 
 @compiled
 def edge(x, u, v, w, state, params):
-    atomic_add(state[1], v, x{times_weight})
+    atomic_add(state[0], v, x{times_weight})
     return False
 """
 PULL = """
@@ -48,12 +41,12 @@ def nothing(params):
 
 @compiled
 def sent(total, u, w, state, params):
-    return total + state[2][u]{times_weight}
+    return total + state[1][u]{times_weight}
 
 
 @compiled
 def received(v, total, state, params):
-    atomic_add(state[1], v, total)
+    atomic_add(state[0], v, total)
 """
 
 
@@ -66,6 +59,7 @@ class PageRank(Program):
 
     name = "pagerank"
     everyone = True
+    order_free = False  # every edge counts once per iteration
 
     def __init__(
         self, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 1000, teleport: dict[Any, float] | None = None,
@@ -80,10 +74,9 @@ class PageRank(Program):
         self.alpha, self.tol, self.max_iter, self.teleport, self.strengths = alpha, tol, max_iter, teleport, strengths
         self.pulls = pulls
         self.sides = ("in",) if pulls else ("out",)
-        self.state_bytes = (28 if strengths is None else 32) + beside
+        self.state_bytes = 16 + (4 if strengths is None else 8) + (8 if teleport is not None else 0) + beside
+        self.solve_bytes = 4 if strengths is None else 0  # shares in single precision
         self.error_bound = float("inf")
-        self._last_step = 1.0
-        self.mass = 0.0  # the sum of x before it was normalised
         self.converged = False
 
     def reads_weights(self) -> bool:
@@ -93,39 +86,54 @@ class PageRank(Program):
         return (PULL if self.pulls else PUSH).format(times_weight=" * w" if self.strengths is not None else "")
 
     def begin(self, facts: Facts) -> State:
-        """Residuals are n times the equation's, so that values stay near 1."""
-        residual = np.full(facts.vertices, 1 - self.alpha)
-        if self.teleport is not None:
-            residual = teleport_vector(self.teleport, facts) * ((1 - self.alpha) * facts.vertices)
-        divisors = facts.degrees() if self.strengths is None else self.strengths
-        if not facts.vertices:  # nothing to be wrong about
+        n = facts.vertices
+        teleports = None if self.teleport is None else teleport_vector(self.teleport, facts)
+        ranks = np.empty(n)
+        facts.team.split(lambda a, b: np.copyto(ranks[a:b], 1 / n if teleports is None else teleports[a:b]), n)
+        if not n:  # nothing to be wrong about
             self.error_bound, self.converged = 0.0, True
-        return State((np.zeros(facts.vertices), residual, np.zeros(facts.vertices)), None, (), {"divisors": divisors})
+        return State((ranks, np.empty(n)), None, (), {"divisors": self._divisors(facts), "teleports": teleports})
+
+    def _divisors(self, facts: Facts) -> Array | None:
+        """What parts a vertex's rank among its edges; None: the number of edges behind the offsets at hand."""
+        if self.strengths is None and (not facts.directed or not self.pulls):
+            return None
+        return facts.degrees() if self.strengths is None else self.strengths
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
-        divisors = state.extra["divisors"]
-        facts.team.split(lambda a, b: vertices.send_shares(a, b, self.alpha, divisors, *state.arrays), facts.vertices)
+        divisors, kernel = state.extra["divisors"], sweeps.share_out
+        sums = facts.team.split(lambda a, b: kernel(a, b, facts.offsets, divisors, *state.arrays), facts.vertices)
+        self._stuck = sum(stuck for _, stuck in sums)
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
-        values, residual, shares = state.arrays
-        alpha, divisors = self.alpha, state.extra["divisors"]
-        sums = facts.team.split(lambda a, b: vertices.residual_sums(values, residual, shares, divisors, a, b), facts.vertices)
-        values_sum, left, drift = (sum(column) for column in zip(*sums, strict=True)) if sums else (0.0, 0.0, 0.0)
-        total = values_sum + left
-        plain, settled = alpha / (1 - alpha) * left, alpha / (1 - alpha) ** 2 * drift
-        self._last_step = 1.0 if plain <= settled else 1 / (1 - alpha)
-        self.error_bound = 2 * min(plain, settled) / total if total > 0 else 0.0
+        ranks, shares = state.arrays
+        given = (state.extra["divisors"], state.extra["teleports"], self._base(state), self.alpha, shares, ranks)
+        change = sum(facts.team.split(lambda a, b: sweeps.receive(a, b, facts.offsets, *given), facts.vertices))
+        return self._goes_on(change)
+
+    def _base(self, state: State) -> float:
+        """What teleports and vertices without edges give: to each vertex if evenly, else in all."""
+        whole = float(1 - self.alpha + self.alpha * self._stuck)
+        return whole / max(state.arrays[0].size, 1) if state.extra["teleports"] is None else whole
+
+    def _goes_on(self, change: float) -> bool:
+        self.error_bound = self.alpha / (1 - self.alpha) * change
         self.converged = self.error_bound <= self.tol
         return not self.converged
 
+    def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
+        if not self.pulls:
+            return False
+        if facts.vertices:
+            ranks, shares = state.arrays
+            ranking = Ranking(facts, edges, state.extra["divisors"], state.extra["teleports"], self.alpha, ranks, shares, seen)
+            assert self.max_iter is not None
+            self.error_bound = ranking.run(self.tol, self.max_iter)
+            self.converged = self.error_bound <= self.tol
+        return True
+
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        values, residual = state.arrays[:2]
-        residual *= self._last_step
-        values += residual
-        self.mass = float(sum(facts.team.split(lambda a, b: vertices.sum_abs(values, a, b), values.size)))
-        if self.mass > 0:
-            values /= self.mass  # in place: another array might not fit the budget
-        return {"pagerank": values}
+        return {"pagerank": state.arrays[0]}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         ranks = columns["pagerank"]
@@ -179,48 +187,22 @@ def edge(x, u, v, w, state, params):
         return {"strength": state.arrays[0]}
 
 
-class FixedPageRank(Program):
+class FixedPageRank(PageRank):
     """PageRank after exactly `iterations` synchronous rounds (LDBC Graphalytics)."""
-
-    name = "pagerank"
-    everyone = True
-    order_free = False
-    state_bytes = 28
 
     def __init__(self, alpha: float, iterations: int, pulls: bool = True) -> None:
         if not 0 <= alpha <= 1:
             raise OptionError(f"alpha: expected a number from 0 to 1, got {alpha}")
         if iterations < 0:
             raise OptionError(f"iterations: expected at least 0, got {iterations}")
-        self._alpha, self.max_iter, self.pulls = alpha, iterations, pulls
-        self.sides = ("in",) if pulls else ("out",)
+        super().__init__(pulls=pulls)
+        self.alpha, self.max_iter, self.solve_bytes = alpha, iterations, 0
 
-    def reads_weights(self) -> bool:
-        return False
-
-    def functions(self, facts: Facts) -> str:
-        return (PULL if self.pulls else PUSH).format(times_weight="")
-
-    def begin(self, facts: Facts) -> State:
-        n = facts.vertices
-        degrees = facts.degrees()
-        return State((np.full(n, 1 / n if n else 0.0), np.zeros(n), np.zeros(n)), None, (), {"degrees": degrees})
-
-    def before(self, state: State, frontier: Any, facts: Facts) -> None:
-        ranks, sums, shares = state.arrays
-        sums[:] = 0
-        np.divide(ranks, state.extra["degrees"], out=shares, where=state.extra["degrees"] > 0)
-
-    def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
-        ranks, sums, _ = state.arrays
-        lost = float(ranks[state.extra["degrees"] == 0].sum())
-        n = facts.vertices
-        np.multiply(sums, self._alpha, out=ranks)
-        ranks += (1 - self._alpha) / n + self._alpha * lost / n
+    def _goes_on(self, change: float) -> bool:
         return True
 
-    def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        return {"pagerank": state.arrays[0]}
+    def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
+        return False
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         ranks = columns["pagerank"]

@@ -115,7 +115,8 @@ def pagerank(
     if weight and graph.store.manifest.negative_weights:
         raise OptionError(f"pagerank needs weights of at least 0, and {graph} has negative ones")
     two = dangling is not None and dangling != personalization
-    must_fit(ranker(graph, alpha, tol, max_iter, None, NOTHING if weight else None, 8 if two else 0, how), graph, how)
+    last = dangling if two else personalization
+    must_fit(ranker(graph, alpha, tol, max_iter, last, NOTHING if weight else None, 8 if two else 0, how), graph, how)
     if two:
         return two_solves(graph, alpha, personalization, max_iter, tol, weight, dangling, how)
     return solve(graph, alpha, personalization, max_iter, tol, weight, how)[0]
