@@ -146,7 +146,8 @@ def relax_near(
     near_count = far_count = 0
     for i in range(first, last):
         u = int64(queue[i])
-        near_marks[u] = 0  # before its distance is read: an improvement from now on queues it again
+        # Taken off before the distance is read, and not overtaken by that read: an improvement from now on queues it again.
+        atomic_exchange(near_marks, u, uint8(0))
         du = distances[u]
         for e in range(offsets[u], offsets[u + 1]):
             v = int64(targets[e])
