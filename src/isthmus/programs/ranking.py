@@ -7,15 +7,14 @@ each other by the factor d in L1, so for any x, however it was found,
     G x / |x| is off by at most d / (1 - d) |G x - x| / |x|.
 
 A sweep renews one vertex after another from its in-neighbours (Gauss-Seidel, as in the GAP Benchmark Suite), with m and
-|x| of the sweep before, so that mass without edges does not have to run down first. It goes a little too far each time
-(over-relaxation): for undirected graphs, whose walks are symmetric, any factor below 2 converges, for directed ones any below
-2 / (1 + d). Threads sweep side by side and see what they see of each other; single precision halves the traffic that
-sweeps are made of. None of that needs a proof, for the last pass is a *step*: it leaves x as it is, in the very numbers that
-the shares hold, works out G x in double precision, and measures |G x - x|. What rounding did to x is thus in the bound; only
-that of double precision in the step itself is not.
+|x| of the sweep before, so that mass without edges does not have to run down first. On undirected graphs, whose walks are
+symmetric, it goes a little too far each time (over-relaxation). Threads sweep side by side and see what they see of each
+other; single precision halves the traffic that sweeps are made of. None of that needs a proof, for the last pass is a *step*:
+it leaves x as it is, in the very numbers that the shares hold, works out G x in double precision, and measures |G x - x|.
+What rounding did to x is thus in the bound; only that of double precision in the step itself is not.
 
-A sweep changes x by about as much as the step will find times a constant, which tells when a step is worth its while;
-one that comes too early corrects the constant, and its G x is where the next sweep starts.
+What a step finds is a share of what the sweep before it changed, which tells when one is worth its while. A step that comes too
+early corrects the share and is forgotten: sweeps go on from x.
 """
 
 from __future__ import annotations
@@ -28,10 +27,9 @@ from isthmus.kernels import sweeps
 from isthmus.programs.program import Array, Facts, NearEdges, Seen
 
 PIECE = 1 << 18  # vertices and edges per call: under a millisecond, so that members end together
-SINGLE = 1e-5  # changes, relative to the sum, from which on single precision is in the way
-OVER_UNDIRECTED = 1.1  # of 1, 1.05, 1.1, 1.15, 1.2 and 1.3: passes to an error of 1e-4 on RMAT 17 and 20 and grids of 300 and 1,000
-OVER_DIRECTED = 0.6  # of the way from 1 to what converges for sure: 1.05 for d = 0.85
-LEFT = 0.4  # of a sweep's change, what a step then finds, at a guess
+SINGLE = 3e-5  # changes, relative to the sum, from which on single precision is in the way
+OVER = 1.1  # on undirected graphs: of 1, 1.05, 1.1, 1.15, 1.2 and 1.3 the best or near it on RMAT 17 and 20 and grids of 300 and 1,000
+LEFT = 0.4  # of a sweep's change, what a step then finds, at a guess: 0.06 to 0.64 were seen
 
 
 class Ranking:
@@ -46,25 +44,26 @@ class Ranking:
         self._arcs = int(edges.offsets[-1])
         self._cuts = np.empty(2 + (self._arcs + facts.vertices) // PIECE, np.int64)
         sweeps.even_cuts(edges.offsets, self._cuts)
-        self._over = 1 + OVER_DIRECTED * (1 - alpha) / (1 + alpha) if facts.directed else OVER_UNDIRECTED
+        self._over = 1.0 if facts.directed else OVER
         self._shares = doubles if edges.weights is not None else np.empty(facts.vertices, np.float32)
         self._share_out()
 
     def run(self, tol: float, max_iter: int) -> float:
         """Sweep until a step proves an error of at most `tol`, or as often as allowed; returns the bound."""
-        left, change, least = LEFT, np.inf, np.inf
+        left, change = LEFT, np.inf
         for number in range(1, max_iter + 1):
             if number < max_iter and self._bound(left * change) > tol:
-                change = self._sweep()
-                rounded = change <= SINGLE or change >= least
-                least = min(least, change)
+                before, change = change, self._sweep()
+                slow = change > self._alpha * before
+                if slow:  # threads in step with each other, or rounding: too far is in the way
+                    self._over = 1.0
+                rounded = slow or change <= SINGLE
             else:
                 found = self._step()
                 if self._bound(found) <= tol or number == max_iter:
                     break
-                left, change = max(left, found / max(change, 1e-300)), np.inf
-                self._share_out()
-                rounded = left > 1  # a sweep leaves less than it changed
+                left = max(left, found / max(change, 1e-300))
+                rounded = found > change  # a sweep leaves less than it changed
             if rounded and self._shares is not self._doubles:
                 self._shares, left = self._doubled(), LEFT
         return self._bound(found)
