@@ -62,8 +62,8 @@ class Ranking:
                 found = self._step()
                 if self._bound(found) <= tol or number == max_iter:
                     break
-                left = max(left, found / max(change, 1e-300))
                 rounded = found > change  # a sweep leaves less than it changed
+                left, change = max(left, found / max(change, 1e-300)), np.inf
             if rounded and self._shares is not self._doubles:
                 self._shares, left = self._doubled(), LEFT
         return self._bound(found)
