@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numba import int32, int64, uint8, uint64
 
-from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_min
+from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_min, prefetch
 from isthmus.kernels.compile import inline, kernel
 
 UNSEEN = np.iinfo(np.int32).max
 BUFFER = 1024
+AHEAD = 16  # edges whose heads are asked for in advance
 
 
 @inline
@@ -136,23 +137,36 @@ def bits_to_queue(front: Any, offsets: Any, queue: Any) -> Any:
     return count, edges
 
 
+@inline
+def wide(distance: Any) -> Any:
+    """A distance to calculate with: narrow whole numbers as 64 bits."""
+    return distance + int64(0)
+
+
 @kernel
 def relax_near(
     queue: Any, first: Any, last: Any, offsets: Any, targets: Any, weights: Any, distances: Any, bound: Any, cutoff: Any,
-    near: Any, near_tail: Any, near_marks: Any, far: Any, far_tail: Any, far_marks: Any,
+    near: Any, near_tail: Any, near_marks: Any, far: Any, far_tail: Any, far_marks: Any, beyond: Any,
 ) -> Any:  # fmt: skip
-    """Relax the edges of queue[first:last]; improved vertices go to the near or the far pile, each once."""
+    """Relax the edges of queue[first:last]; improved vertices go to the near or the far pile, each once.
+
+    `beyond` is set where a path is longer than `cutoff`.
+    """
     near_buffer, far_buffer = np.empty(BUFFER, np.uint32), np.empty(BUFFER, np.uint32)
     near_count = far_count = 0
     for i in range(first, last):
         u = int64(queue[i])
         # Taken off before the distance is read, and not overtaken by that read: an improvement from now on queues it again.
         atomic_exchange(near_marks, u, uint8(0))
-        du = distances[u]
-        for e in range(offsets[u], offsets[u + 1]):
+        du = wide(distances[u])
+        end = offsets[u + 1]
+        for e in range(offsets[u], end):
+            if e + AHEAD < end:
+                prefetch(distances, int64(targets[e + AHEAD]))
             v = int64(targets[e])
             w = weights[e] if weights is not None else 1
             if w > cutoff - du:  # before it is added: a sum must not wrap
+                beyond[0] = 1
                 continue
             new = du + w
             if new < distances[v] and new < atomic_min(distances, v, new):
@@ -222,7 +236,7 @@ def count_edges(queue: Any, size: Any, offsets: Any) -> Any:
 @kernel
 def relax_alone(
     queue: Any, size: Any, offsets: Any, targets: Any, weights: Any, distances: Any, done: Any, bound: Any, delta: Any, cutoff: Any,
-    near: Any, near_marks: Any, far: Any, far_size: Any, far_marks: Any, most_edges: Any,
+    near: Any, near_marks: Any, far: Any, far_size: Any, far_marks: Any, beyond: Any, most_edges: Any,
 ) -> Any:  # fmt: skip
     """Whole rounds on one thread while the near pile is small, moving the bound on when it is empty.
 
@@ -250,11 +264,12 @@ def relax_alone(
         for i in range(size):
             u = int64(a[i])
             near_marks[u] = 0
-            du = distances[u]
+            du = wide(distances[u])
             for e in range(offsets[u], offsets[u + 1]):
                 v = int64(targets[e])
                 w = weights[e] if weights is not None else 1
                 if w > cutoff - du:
+                    beyond[0] = 1
                     continue
                 new = du + w
                 if new < distances[v]:

@@ -17,6 +17,7 @@ from isthmus.programs.program import INT_MAX, Array, Facts, Monotone, NearEdges,
 
 FEW_EDGES = 1 << 14  # a round this small is done by one thread
 STEP = 4  # of seven values from 1/4 to 16, by a few runs on a busy machine: ties with 2 on RMAT 20, near the best on a grid
+NARROW_MAX = np.iinfo(np.uint32).max
 LOOKED_AT = 1 << 14  # weights whose mean sets the width of a step
 
 
@@ -35,7 +36,7 @@ def real(distance, weight, cutoff=np.inf):  # type: ignore[no-untyped-def]
 class SSSP(Monotone):
     """Distances by weight from `source`; paths longer than `cutoff` do not count."""
 
-    solve_bytes = 14  # three queues, two byte maps
+    solve_bytes = 18  # three queues, two byte maps, distances of 32 bits
 
     def __init__(self, source: Any, cutoff: float | None = None) -> None:
         super().__init__(real.message, real.initial, real.combine, real.start_value, real.column, real.sides)
@@ -62,7 +63,21 @@ class SSSP(Monotone):
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         if facts.vertices > 1 << 32:
             return False
-        Paths(self.values_given["cutoff"], facts, edges, state.arrays[0], seen).run(state.start)
+        distances, cutoff = state.arrays[0], self.values_given["cutoff"]
+        if distances.dtype.kind == "f" or not self._solve_narrow(distances, cutoff, state.start, facts, edges, seen):
+            Paths(cutoff, facts, edges, distances, seen).run(state.start)
+        return True
+
+    def _solve_narrow(self, distances: Array, cutoff: int, start: Any, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
+        """With distances of 32 bits, half as much memory to reach at random; False: some path is too long for them."""
+        narrow = np.full(facts.vertices, NARROW_MAX, np.uint32)
+        narrow[start] = 0
+        paths = Paths(min(cutoff, NARROW_MAX - 1), facts, edges, narrow, seen)
+        paths.run(start)
+        if paths.beyond[0] and cutoff >= NARROW_MAX:
+            return False
+        distances[:] = narrow
+        distances[narrow == NARROW_MAX] = INT_MAX
         return True
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
@@ -80,6 +95,7 @@ class Paths:
         self._queue, self._near, self._far = (np.empty(n, np.uint32) for _ in range(3))
         self._near_marks, self._far_marks = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
         self._near_tail, self._far_tail = np.zeros(1, np.int64), np.zeros(1, np.int64)
+        self.beyond = np.zeros(1, np.uint8)  # whether a path longer than the cutoff was seen
         self._delta = self._step()
 
     def _step(self) -> float:
@@ -104,7 +120,7 @@ class Paths:
         edges = self._edges
         size, swapped, far, done, bound, rounds, walked = traversal.relax_alone(
             self._queue, size, edges.offsets, edges.targets, edges.weights, self._distances, done, bound, self._delta, self._cutoff,
-            self._near, self._near_marks, self._far, self._far_tail[0], self._far_marks, FEW_EDGES,
+            self._near, self._near_marks, self._far, self._far_tail[0], self._far_marks, self.beyond, FEW_EDGES,
         )  # fmt: skip
         if swapped:
             self._queue, self._near = self._near, self._queue
@@ -122,7 +138,7 @@ class Paths:
             traversal.relax_near(
                 self._queue, index * step, min((index + 1) * step, size), edges.offsets, edges.targets, edges.weights,
                 self._distances, bound, self._cutoff, self._near, self._near_tail, self._near_marks,
-                self._far, self._far_tail, self._far_marks,
+                self._far, self._far_tail, self._far_marks, self.beyond,
             )  # fmt: skip
 
         walked = int(traversal.count_edges(self._queue, size, edges.offsets))
