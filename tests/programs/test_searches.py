@@ -274,3 +274,12 @@ def test_two_threads_add_to_the_same_vertices(crowd, wrapped):
         return ist.pagerank(pushing, iterations=3, **MOVING)
 
     overlapping(run, lambda result: np.testing.assert_allclose(result.values, expected, rtol=1e-12))
+
+
+@pytest.mark.parametrize("cutoff", [None, 2**32, 2**31, 3 * 10**9])
+def test_paths_too_long_for_32_bits(cutoff, tmp_path):
+    """In memory distances are narrow while they suffice."""
+    heavy = 2**31 - 1
+    graph = ist.ingest((np.arange(6), np.arange(1, 7), np.full(6, heavy)), tmp_path / "g.isthmus", directed=True)
+    expected = [k * heavy if cutoff is None or k * heavy <= cutoff else INT_MAX for k in range(7)]
+    assert ist.sssp(graph, 0, cutoff=cutoff).values.tolist() == expected
