@@ -13,9 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests import oracles
 from tests.naive import clean
+from tests.programs.ways import HOW
 
 import isthmus as ist
 from isthmus.errors import OptionError
+from isthmus.kernels import sweeps
+from isthmus.programs import ranking
 
 SETTINGS = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 ROUNDING = 1e-13  # what plain sums of doubles may add to a bound of zero
@@ -27,7 +30,7 @@ def build(edges, n, directed=True, **options):
 
 
 def error_of(result, expected):
-    return sum(abs(a - expected[v]) for v, a in enumerate(result.values.tolist()))
+    return math.fsum(abs(a - expected[v]) for v, a in enumerate(result.values.tolist()))
 
 
 def assert_within(result, expected, tol):
@@ -101,6 +104,17 @@ def test_personal_teleport_and_another_way_for_dangling_mass(graph, alpha, tol, 
 
 
 @SETTINGS
+@given(graphs(st.none()), st.sampled_from([1e-2, 1e-4, 1e-5, 1e-7, 1e-10]), st.sampled_from(["natural", "hub"]), st.booleans(), st.data())
+def test_near_and_far_on_one_thread_and_two(graph, tol, order, directed, data):
+    edges, n = graph
+    share = st.dictionaries(st.integers(0, n - 1), st.floats(0.1, 5), min_size=1)
+    personal = data.draw(st.one_of(st.none(), share))
+    how = data.draw(st.sampled_from([{"threads": 1}, {"threads": 2}, *HOW[1:]]))
+    expected = oracles.pagerank(clean(edges, range(n), directed=directed), 0.85, personal)
+    assert_within(ist.pagerank(build(edges, n, directed, order=order), 0.85, personal, tol=tol, **how), expected, tol)
+
+
+@SETTINGS
 @given(graphs(st.one_of(st.just(0.0), st.floats(1e-3, 100))), alphas, tols, st.booleans())
 def test_by_weight(graph, alpha, tol, pulls):
     """A vertex all of whose edges weigh nothing is dangling."""
@@ -147,6 +161,78 @@ def test_two_solves_at_a_high_alpha():
         for tol in (1e-1, 1e-3, 1e-5):
             expected = oracles.pagerank(clean(edges, range(40)), alpha, {0: 1.0}, {7: 3.0, 8: 1.0})
             assert_within(ist.pagerank(graph, alpha, {0: 1.0}, 5000, tol, dangling={7: 3.0, 8: 1.0}), expected, tol)
+
+
+def random_graph(directed, n=3000, count=20_000):
+    draw = np.random.default_rng(7)
+    sources, targets = (n * draw.random(count) ** 3).astype(np.int64), draw.integers(0, n, count)
+    return ist.read((sources, targets), vertices=n, directed=directed)
+
+
+def exact(graph, alpha=0.85):
+    """PageRank by a direct solution, which no iteration here resembles."""
+    n = graph.vertices
+    offsets, targets = graph.store.read("out.offsets").astype(np.int64), graph.store.read("out.targets")
+    degrees = np.diff(offsets)
+    walk = np.zeros((n, n))
+    np.add.at(walk, (targets, np.repeat(np.arange(n), degrees)), 1 / np.repeat(degrees, degrees))
+    walk[:, degrees == 0] = 1 / n
+    return np.linalg.solve(np.eye(n) - alpha * walk, np.full(n, (1 - alpha) / n))
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_many_pieces_swept_side_by_side(directed, monkeypatch):
+    monkeypatch.setattr(ranking, "PIECE", 100)
+    graph = random_graph(directed)
+    expected = exact(graph)
+    for tol in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10):
+        for threads in (1, 2):
+            assert_within(ist.pagerank(graph, tol=tol, threads=threads), expected, tol)
+
+
+def test_single_precision_is_left_when_it_is_in_the_way(monkeypatch):
+    """Shares that stay single would never prove 1e-9, and doubles from the start would make the test pass idly."""
+    graph, kinds = random_graph(True), []
+    sweep = sweeps.sweep
+    monkeypatch.setattr(sweeps, "sweep", lambda *given: kinds.append(given[-1].dtype.itemsize) or sweep(*given))
+    assert_within(ist.pagerank(graph, tol=1e-9, threads=1), exact(graph), 1e-9)
+    assert kinds[0] == 4 and kinds[-1] == 8 and kinds == sorted(kinds)
+    kinds.clear()
+    assert_within(ist.pagerank(graph, tol=1e-3, threads=1), exact(graph), 1e-3)
+    assert set(kinds) == {4}
+
+
+def test_what_rounding_did_is_in_the_bound():
+    """The hub's single-precision sum is off by far more than 1e-6: a bound that forgot it would be wrong."""
+    n = 300_000
+    leaves = np.arange(1, n)
+    graph = ist.read((leaves, np.zeros_like(leaves)), vertices=n, directed=True)
+    leaf = 1 / (n + 0.85 * (n - 1))  # of what all get alike; the hub gets that and 0.85 of every leaf's
+    hub = leaf * (1 + 0.85 * (n - 1))
+    for tol in (1e-2, 1e-3, 1e-4, 1e-6, 1e-9):
+        result = ist.pagerank(graph, tol=tol)
+        facts = result.summary()["result"]
+        error = abs(result.values[0] - hub) + np.abs(result.values[1:] - leaf).sum()
+        assert error <= facts["error_bound"] + 1e-12
+        assert facts["error_bound"] <= tol
+
+
+def test_fewer_passes_than_power_iteration():
+    """In place over near edges; what has no edge to follow is put back at once, near and far."""
+    draw, n = np.random.default_rng(3), 4000
+    sources = draw.choice(np.flatnonzero(draw.random(n) < 0.5), 20_000)  # half of the vertices are ends
+    graph = ist.read((sources, np.minimum(sources + draw.integers(1, 60, 20_000), n - 1)), vertices=n, directed=True)
+    near, far = ist.pagerank(graph, tol=1e-6, threads=1), ist.pagerank(graph, tol=1e-6, **HOW[1])
+    assert np.abs(near.values - far.values).sum() <= 2e-6
+    assert len(near.trace) <= 0.5 * len(far.trace)
+    assert len(far.trace) <= 40, "a bound that shrinks by the damping factor alone takes 88"
+
+
+def test_going_too_far_ends_when_it_does_not_help(monkeypatch):
+    """With twice the step, sweeps would swing for ever; they are watched."""
+    monkeypatch.setattr(ranking, "OVER", 2.2)
+    graph = random_graph(False)
+    assert_within(ist.pagerank(graph, tol=1e-8, max_iter=200), exact(graph), 1e-8)
 
 
 def test_stopping_short_of_the_bound_says_so():
