@@ -1,0 +1,105 @@
+"""Active vertices less those that are held, put off, or worked on already: nobody is lost, nobody counts twice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isthmus import frontier as module
+from isthmus.frontier import Frontier
+from isthmus.threads import Team
+
+
+@pytest.fixture(scope="module", params=[1, 3], ids="{} threads".format)
+def team(request):
+    team = Team(request.param)
+    yield team
+    team.close()
+
+
+def active(frontier):
+    return set(frontier.rows(0, frontier.vertices).tolist())
+
+
+def make(n, chosen, kind):
+    frontier = Frontier(n, 2)
+    frontier.start(None if kind == "everyone" else np.array(sorted(chosen), np.int64))
+    if kind == "dense":
+        frontier.list = None
+    return frontier
+
+
+subsets = st.integers(1, 70).flatmap(lambda n: st.tuples(st.just(n), st.sets(st.integers(0, n - 1)), st.sets(st.integers(0, n - 1))))
+
+
+@settings(max_examples=150, deadline=None)
+@given(drawn=subsets, kind=st.sampled_from(["sparse", "dense", "everyone"]))
+def test_without_those_that_are_held(team, drawn, kind):
+    n, chosen, held = drawn
+    frontier = make(n, chosen, kind)
+    before = active(frontier)
+    marks = np.zeros(n, np.uint8)
+    marks[list(held)] = 1
+    scratch = np.ones(frontier.marks.size, np.uint8)
+    scratch[n:] = 0
+    others = frontier.without(marks, scratch, team)
+    assert active(others) == before - held
+    assert others.count == len(before - held)
+    assert others.any() == bool(before - held)
+    assert active(frontier) == before, "the frontier itself stays as it was"
+    offsets = np.arange(n + 1) * 3
+    assert others.edges(offsets, team) == 3 * len(before - held)
+    assert others.next_marks is frontier.next_marks
+    assert others.queues is frontier.queues
+    assert others.used is frontier.used
+
+
+@settings(max_examples=150, deadline=None)
+@given(drawn=subsets, bound=st.integers(-20, 20), sign=st.sampled_from([1, -1]), data=st.data())
+def test_those_put_off_are_active_next(team, drawn, bound, sign, data):
+    n, chosen, woken = drawn
+    values = np.array(data.draw(st.lists(st.integers(-30, 30), min_size=n, max_size=n)))
+    frontier = make(n, chosen, "dense")
+    frontier.defer(values, float(bound), sign, team)
+    stay = {v for v in chosen if values[v] * sign <= bound}
+    assert active(frontier) == stay
+    assert frontier.count == len(stay)
+    frontier.next_marks[list(woken)] = 1  # as a kernel does, into queues that are full
+    frontier.advance()
+    assert active(frontier) == (chosen - stay) | woken
+    assert frontier.count == len((chosen - stay) | woken)
+
+
+@settings(max_examples=150, deadline=None)
+@given(events=st.lists(st.tuples(st.integers(0, 29), st.booleans(), st.integers(0, 1)), max_size=60), room=st.integers(1, 40))
+def test_loose_queues(monkeypatch_module, events, room):
+    """Marked, followed and marked again: queues hold vertices twice, or that are not marked any more."""
+    monkeypatch_module.setattr(module, "SMALLEST_QUEUE", room)
+    frontier = Frontier(30, 2)
+    frontier.loose = True
+    frontier.start(np.array([3]))
+    marked = set()
+    for v, mark, member in events:
+        if mark and v not in marked:
+            if frontier.used[member] < room:
+                frontier.queues[member, frontier.used[member]] = v
+            frontier.used[member] += 1
+        frontier.next_marks[v] = mark
+        (marked.add if mark else marked.discard)(v)
+    frontier.advance()
+    assert active(frontier) == marked
+    assert frontier.count == len(marked)
+    if frontier.list is not None:
+        assert frontier.list.tolist() == sorted(marked)
+    frontier.advance()
+    assert not frontier.any()
+    assert not frontier.marks.any()
+    assert not frontier.next_marks.any()
+
+
+@pytest.fixture(scope="module")
+def monkeypatch_module():
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
