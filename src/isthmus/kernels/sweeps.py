@@ -57,8 +57,8 @@ def sweep(
 ) -> Any:  # fmt: skip
     """Renew the shares of first:last from their in-neighbours', `over` times as far as these say; others see them at once.
 
-    All in the precision of the shares: a neighbour that was renewed just before is what the next one waits for. Returns
-    the sum of ranks, of those without an edge, and of changes.
+    All in the precision of the shares, and with little left to do once the total is there: the vertex after may be waiting for
+    this share. Returns the sum of ranks, of those without an edge, and of changes.
     """
     real = shares.dtype.type
     nothing, one, back, factor = real(0), real(1), real(1 - over), real(over * alpha)
@@ -69,14 +69,15 @@ def sweep(
         d = divisor(divisors, offsets, v)
         size = d if d > 0 else 1.0
         before = float64(shares[v]) * size
-        own = real(over * (base if teleports is None else base * teleports[v])) + back * real(before)
         smaller = one / real(size)
+        own = (real(over * (base if teleports is None else base * teleports[v])) + back * real(before)) * smaller
+        slope = factor * smaller
         total = nothing
         for e in range(begin, end):
             share = shares[int64(targets[e])]
             total += share if weights is None else share * real(weights[e])
         begin = end
-        share = max(own + factor * total, nothing) * smaller
+        share = max(own + slope * total, nothing)
         shares[v] = share
         rank = float64(share) * size
         mass += rank

@@ -7,8 +7,8 @@ each other by the factor d in L1, so for any x, however it was found,
     G x / |x| is off by at most d / (1 - d) |G x - x| / |x|.
 
 A sweep renews one vertex after another from its in-neighbours (Gauss-Seidel, as in the GAP Benchmark Suite), with m and
-|x| of the sweep before, so that mass without edges does not have to run down first. On undirected graphs, whose walks are
-symmetric, it goes a little too far each time (over-relaxation). Threads sweep side by side and see what they see of each
+|x| of the sweep before, so that mass without edges does not have to run down first. It goes a little too far each
+time (over-relaxation), most so on undirected graphs, whose walks are symmetric. Threads sweep side by side and see what they see of each
 other; single precision halves the traffic that sweeps are made of. None of that needs a proof, for the last pass is a *step*:
 it leaves x as it is, in the very numbers that the shares hold, works out G x in double precision, and measures |G x - x|.
 What rounding did to x is thus in the bound; only that of double precision in the step itself is not.
@@ -27,7 +27,8 @@ from isthmus.kernels import sweeps
 from isthmus.programs.program import Array, Facts, NearEdges, Seen
 
 PIECE = 1 << 18  # vertices and edges per call: under a millisecond, so that members end together
-SINGLE = 3e-5  # changes, relative to the sum, from which on single precision is in the way
+SINGLE = 1e-4  # changes, relative to the sum, from which on single precision may be in the way: sums over a hub lose most
+OVER_DIRECTED = 0.6  # of the way from 1 to 2 / (1 + d), below which sweeps converge: 1.05 for d = 0.85
 OVER = 1.1  # on undirected graphs: of 1, 1.05, 1.1, 1.15, 1.2 and 1.3 the best or near it on RMAT 17 and 20 and grids of 300 and 1,000
 LEFT = 0.4  # of a sweep's change, what a step then finds, at a guess: 0.06 to 0.64 were seen
 
@@ -44,7 +45,8 @@ class Ranking:
         self._arcs = int(edges.offsets[-1])
         self._cuts = np.empty(2 + (self._arcs + facts.vertices) // PIECE, np.int64)
         sweeps.even_cuts(edges.offsets, self._cuts)
-        self._over = 1.0 if facts.directed else OVER
+        self._over = 1 + OVER_DIRECTED * (1 - alpha) / (1 + alpha) if facts.directed else OVER
+        self._directed = facts.directed
         self._shares = doubles if edges.weights is not None else np.empty(facts.vertices, np.float32)
         self._share_out()
 
@@ -66,6 +68,7 @@ class Ranking:
                 left, change = max(left, found / max(change, 1e-300)), np.inf
             if rounded and self._shares is not self._doubles:
                 self._shares, left = self._doubled(), LEFT
+                self._over = 1.0 if self._directed else self._over  # pays at first only
         return self._bound(found)
 
     def _bound(self, change: float) -> float:
