@@ -68,7 +68,7 @@ class SSSP(Monotone):
             Paths(cutoff, facts, edges, distances, seen).run(state.start)
         return True
 
-    def _solve_narrow(self, distances: Array, cutoff: int, start: Any, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
+    def _solve_narrow(self, distances: Array, cutoff: float, start: Any, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         """With distances of 32 bits, half as much memory to reach at random; False: some path is too long for them."""
         narrow = np.full(facts.vertices, NARROW_MAX, np.uint32)
         narrow[start] = 0
