@@ -1,0 +1,1 @@
+"""Experiments of the papers, one file per paper, and what they share."""
