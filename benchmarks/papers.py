@@ -21,8 +21,8 @@ from published.lab import Lab, Section
 
 EXPERIMENTS = {**hytgraph.EXPERIMENTS, **scaph.EXPERIMENTS, **grus.EXPERIMENTS}
 GRAPHS = (*cases.REAL, "rmat20", "rmat22", "grid400")
-SMOKE = ("rmat12", "grid60")
-SCALE, SMOKE_SCALE = 18, 12
+SMOKE = ("rmat11", "grid40")
+SCALE, SMOKE_SCALE = 18, 10
 
 
 def written(section: Section) -> str:

@@ -1,0 +1,86 @@
+"""The papers' experiments all run, on small graphs; what they compare with is what the papers print, and wrong answers stop them."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+
+
+@pytest.fixture
+def module(monkeypatch):
+    """A module of the experiments, by name; what it shrinks is put back."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    for where, name in (("graph.partition", "PARTS"), ("graph.partition", "SMALLEST"), ("runtime.budget", "MODELLED_BUFFER"),
+                        ("engines.compaction", "FEW_ROWS")):  # fmt: skip
+        place = importlib.import_module(f"isthmus.{where}")
+        monkeypatch.setattr(place, name, getattr(place, name))
+    return lambda name: importlib.import_module(f"published.{name}")
+
+
+def test_smoke(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    titles = importlib.import_module("papers").EXPERIMENTS
+    command = [sys.executable, str(BENCHMARKS / "papers.py"), "--smoke"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\n## ") + 1 == len(titles) == 19
+    assert "| PR, ours | rmat11 |" in done.stdout and "| PR, paper | SK | 57.60 |" in done.stdout
+
+
+def test_missing_graphs_are_named(module, monkeypatch, tmp_path):
+    monkeypatch.setenv("ISTHMUS_DATA", str(tmp_path))
+    lab = module("lab").Lab(tmp_path, ["cnr-2000", "rmat5"], 5)
+    assert [case.name for case in lab.cases] == ["rmat5"] and "cnr-2000" in lab.skipped[0]
+
+
+@pytest.mark.parametrize("other, expected", [("subway", 4.81), ("emogi", 1.75), ("grus", 1.98), ("filter", 7.99)])
+def test_published_speed_ups(module, other, expected):
+    """The geometric means of Table IV, which are known from elsewhere."""
+    lab, table = module("lab"), module("hytgraph").TABLE_4
+    found = lab.mean(x / y for cells in table.values() for x, y in zip(cells[other], cells["hytgraph"], strict=True))
+    assert found == pytest.approx(expected, rel=0.005)
+
+
+@pytest.mark.parametrize("hint, expected", [("PF", 0.79), ("AB", 0.53), ("RM", 0.84), ("PF+AB", 0.40), ("PF+RM", 0.67)])
+def test_published_hints(module, hint, expected):
+    grus = module("grus")
+    place = list(grus.COLUMNS).index(hint)
+    assert module("lab").mean(row[1 + place] for row in grus.TABLE_1.values()) == pytest.approx(expected, abs=0.011)
+
+
+@pytest.mark.parametrize("algorithm", ["PR", "SSSP", "WCC", "BFS", "MST"])
+def test_a_wrong_answer_stops(module, tmp_path, algorithm):
+    lab = module("lab").Lab(tmp_path, ["rmat7"], 7)
+    [case] = lab.cases
+    lab.run(case, algorithm, "filter")
+    lab.run(case, algorithm, "emogi")
+    known = lab._answers[case.name, algorithm]
+    lab._answers[case.name, algorithm] = known + 1 if algorithm != "PR" else np.full(known.size, 9.0)
+    with pytest.raises(SystemExit, match="the answer is wrong"):
+        lab.run(case, algorithm, "subway")
+
+
+def test_a_run_is_done_once(module, tmp_path):
+    lab = module("lab").Lab(tmp_path, ["rmat7"], 7)
+    [case] = lab.cases
+    assert lab.run(case, "BFS", "filter") is lab.run(case, "BFS", "filter")
+    assert lab.run(case, "BFS", "filter") is not lab.apart().run(case, "BFS", "filter")
+
+
+def test_a_scaled_card(module, tmp_path):
+    """Fixed times and sizes shrink, rates do not."""
+    from isthmus.link.device import find
+
+    lab = module("lab").Lab(tmp_path, [], 7)
+    card, small = find("rtx2080ti"), find(lab.scaled("rtx2080ti", 10_000_000, 1e9))
+    assert small.near.launch_seconds == pytest.approx(card.near.launch_seconds / 100)
+    assert small.managed.block_bytes == 16384
+    assert small.managed.fault_seconds / small.managed.batch_faults == pytest.approx(card.managed.fault_seconds / 256)
+    assert small.link.bandwidth == card.link.bandwidth and small.link.direct == card.link.direct
