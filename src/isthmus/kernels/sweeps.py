@@ -73,6 +73,11 @@ def sweep(
         own = (real(over * (base if teleports is None else base * teleports[v])) + back * real(before)) * smaller
         slope = factor * smaller
         total = nothing
+        if weights is None:  # four by four: a tenth faster, and sums over many edges round less
+            while begin < end - 3:
+                pair = shares[int64(targets[begin])] + shares[int64(targets[begin + 1])]
+                total += pair + (shares[int64(targets[begin + 2])] + shares[int64(targets[begin + 3])])
+                begin += 4
         for e in range(begin, end):
             share = shares[int64(targets[e])]
             total += share if weights is None else share * real(weights[e])
