@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import faulthandler
 import itertools
+import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +14,12 @@ import numpy as np
 import pytest
 
 import isthmus as ist
+from isthmus.cache.partitions import KeptPartitions
 from isthmus.errors import StoreError
 from isthmus.link.calibrate import GUESS
 from isthmus.link.ssd import SsdLink
 from isthmus.runtime import settle
+from isthmus.runtime.budget import plan
 
 SIDE = 300
 
@@ -122,6 +127,52 @@ def test_a_read_that_fails_ends_the_run(grid, threads, monkeypatch):
     monkeypatch.setattr(SsdLink, "move", failing)
     with pytest.raises(StoreError, match="gone"):
         RUNS["sssp"](grid, memory="10%", threads=threads)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 6])
+def test_reads_that_all_fail_end_the_run_too(grid, threads, monkeypatch):
+    """More members than the link has channels: whoever waits for one must not wait for ever."""
+    faulthandler.dump_traceback_later(60, exit=True)
+    settling = []
+    move, read = SsdLink.move, KeptPartitions.read
+    monkeypatch.setattr(KeptPartitions, "read", lambda self, *given: settling.append(1) or read(self, *given))
+
+    def failing(self: SsdLink, *arguments: Any) -> int:
+        if len(settling) > 8:
+            time.sleep(0.01)  # so that others come to wait
+            raise StoreError("out.targets: byte 0: gone")
+        return move(self, *arguments)
+
+    monkeypatch.setattr(SsdLink, "move", failing)
+    for _ in range(5):
+        settling.clear()
+        with pytest.raises(StoreError, match="gone"):
+            RUNS["bfs, middle"](grid, memory="10%", threads=threads)
+    faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.mark.parametrize("memory", ["40%", "90%"])
+def test_what_the_cache_held_is_forgotten(shuffled, memory, monkeypatch):
+    """Settling uses the cache's memory, finds that it does not pay, and steps go on."""
+    monkeypatch.setattr("isthmus.runtime.execute.profile_of", lambda *_: replace(GUESS, bandwidth=1e13))  # whole partitions
+    monkeypatch.setattr("isthmus.runtime.execute.plan", partial(plan, enough=1 << 16))
+    monkeypatch.setattr(settle.Settling, "pays", lambda self: self.loads < 30)
+    far = ist.bfs(shuffled, 0, memory=memory)
+    assert np.array_equal(far.values, ist.bfs(shuffled, 0).values)
+    assert len(far.trace) > 100, "it did go back"
+    assert sum(iteration.hit_edges for iteration in far.trace.iterations[20:]) > 0, "the cache is filled again"
+
+
+@ist.monotone(initial=0, combine="max", start=np.inf)
+def reach(value, share=1.0):
+    return value * share
+
+
+def test_values_that_are_infinite(grid):
+    """More urgent than anything, not nothing to do."""
+    far = ist.run(reach(source=5), grid, memory="20%")
+    assert (far.values == np.inf).all()
+    assert far.summary()["engines"]["cache"]["tasks"] > 0, "it settled"
 
 
 def test_a_budget_for_two_partitions(grid, tmp_path: Path):

@@ -45,6 +45,8 @@ def settle(
             if kept == 0:
                 break
             bound = least + delta
+            if not bound >= least:  # -inf + inf is no number, with which nobody would be urgent
+                bound = np.float64(np.inf)
             put_off = np.int64(0)
             for i in range(kept):
                 u = np.int64(later[i])
