@@ -215,7 +215,7 @@ PROGRAMS = [
             tol=1e-8, source=False),
 ]  # fmt: skip
 
-RECIPES = ("filter", "subway", "emogi", "unified", "auto")
+RECIPES = ("filter", "subway", "emogi", "unified", "grus", "scaph", "hytgraph", "auto")
 BUDGETS = ("1%", "10%", "50%", "100%", None)
 FARS = ("store", "ram", "memory", "model")
 Way = tuple[str, str, str | None, int, str]

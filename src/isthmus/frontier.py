@@ -37,6 +37,7 @@ class Activity:
     edges: Array
     blocks: Array
     partition_edges: Array  # edges of each partition, active or not
+    last_edges: Array | None = None  # what was active one iteration ago; None before the first
 
     @property
     def active(self) -> Array:

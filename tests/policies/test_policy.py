@@ -7,6 +7,7 @@ import pytest
 
 from isthmus.errors import OptionError
 from isthmus.frontier import Activity
+from isthmus.link.hints import Hint
 from isthmus.link.link import Profile
 from isthmus.policies.policy import COMPACTION, FILTER, NOTHING, UNIFIED, ZERO_COPY
 from isthmus.policies.recipes import RECIPES, SWITCHES, recipe
@@ -44,15 +45,29 @@ def test_nothing_active_and_no_partition():
 
 
 def test_an_unknown_recipe():
-    with pytest.raises(OptionError, match=r"policy: expected one of filter, subway, emogi, unified, auto.*, got 'fastest'"):
+    with pytest.raises(OptionError, match=r"expected one of filter, subway, emogi, unified, grus, scaph, hytgraph, auto, got 'fastest'"):
         recipe("fastest")
 
 
 def test_parts_of_a_recipe_are_switched_off_alone():
-    auto = recipe("auto")
-    for name in SWITCHES:
-        other = recipe("auto", (name,))
-        assert [key for key in vars(auto) if getattr(auto, key) != getattr(other, key)] == [name]
+    for whole in RECIPES.values():
+        for name, changes in SWITCHES.items():
+            other = recipe(whole.name, (name,))
+            assert {key for key in vars(whole) if getattr(whole, key) != getattr(other, key)} <= set(changes)
+    for name, parts in {"hytgraph": ("cache", "recompute", "combine", "order"), "scaph": ("cache", "queue"), "grus": ("prefetch",)}.items():
+        for part in parts:
+            assert recipe(name, (part,)) != recipe(name)
     assert not recipe("auto", ("cache", "settle")).keeps
     with pytest.raises(OptionError, match=r"without: expected some of .*, got hubs"):
         recipe("auto", ("hubs",))
+
+
+def test_variants():
+    assert recipe("unified:read-mostly").hint is Hint.READ_MOSTLY
+    assert recipe("unified:prefetch+accessed-by").prefetch
+    assert recipe("unified:none").name == "unified"
+    assert recipe("scaph:scaph").name == "scaph"
+    assert recipe("scaph:hbase").rounds == {"filter": 1}
+    assert not recipe("scaph:lbase").keeps
+    with pytest.raises(OptionError, match=r"policy: expected one of scaph:scaph, scaph:hvsp, .*, got 'scaph:fast'"):
+        recipe("scaph:fast")

@@ -85,3 +85,10 @@ def test_it_stops_short_of_the_bound_and_says_so() -> None:
 def test_without_edges() -> None:
     graph = ist.read((np.empty(0, np.int64), np.empty(0, np.int64)), vertices=5)
     assert ist.pagerank(graph, device=DEVICE, memory="10%", policy="filter").values.tolist() == [0.2] * 5
+
+
+def test_edges_without_weight_carry_nothing() -> None:
+    graph = ist.read((np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([0, 0, 3])), directed=True)
+    how = {"weight": True, "tol": 1e-9}
+    by_deltas = ist.pagerank(graph, device=DEVICE, memory="10%", policy="filter", **how)
+    assert by_deltas.values == pytest.approx(ist.pagerank(graph, **how).values, abs=2e-9)

@@ -35,6 +35,10 @@ class Cache:
         """Deliveries of active vertices that are held, and the frontier of the others."""
         return frontier, []
 
+    def everything(self) -> Delivery | None:
+        """All lists that are held, active or not; None: this cache holds no lists."""
+        return None
+
     def refresh(self, frontier: Frontier) -> None:
         """Called when those deliveries are done, before the others' edges move: decide anew what to hold."""
 

@@ -59,6 +59,14 @@ class KeptPartitions:
         self._slots[partition] = self._free.pop()
         return True
 
+    @property
+    def free(self) -> int:
+        """Places that hold nothing."""
+        return len(self._free)
+
+    def evict(self, partition: int) -> None:
+        self._free.append(self._slots.pop(partition))
+
     def use(self, partition: int) -> None:
         """It is the most recently used now."""
         self._slots[partition] = self._slots.pop(partition)

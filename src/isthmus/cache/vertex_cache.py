@@ -55,6 +55,13 @@ class VertexCache(Cache):
         rows = Rows(hits, begins, begins, side.offsets[hits + 1] - side.offsets[hits])
         return misses, [Delivery(Task(self._engine, side, np.empty(0, np.int64)), self._targets, self._weights, rows)]
 
+    def everything(self) -> Delivery | None:
+        lists = self._lists[self._filled[self._lists] == 1]
+        begins = self._begins[self._places[lists]]
+        rows = Rows(lists, begins, begins, self._side.offsets[lists + 1] - self._side.offsets[lists])
+        task = Task(self._engine, self._side, np.empty(0, np.int64))
+        return Delivery(task, self._targets, self._weights, rows) if lists.size else None
+
     def refresh(self, frontier: Frontier) -> None:
         if not self.capacity or self._by_degree:
             return

@@ -32,6 +32,7 @@ class Side:
     block: int = 4096  # bytes of the link's blocks
     shares: bool = True  # lists that lie in the same block are read together
     everyone: Activity | None = None  # what is active when everyone is: worked out once
+    last_edges: Array | None = None  # active one iteration ago, by partition
 
     @property
     def entry_bytes(self) -> int:

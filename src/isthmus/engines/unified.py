@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from isthmus.engines.engine import Delivery, Engine, GetBuffer, Side, Task
 from isthmus.engines.zero_copy import read_rows, windows
 from isthmus.frontier import Frontier
-from isthmus.link.link import Array, Link
+from isthmus.link.link import Array, Link, Moved
 
 
 class Unified(Engine):
@@ -22,6 +22,13 @@ class Unified(Engine):
 
     def __init__(self, pages: Link) -> None:
         self._pages = pages
+
+    def prefetch(self, side: Side, begin: int, end: int) -> Moved:
+        """Bring the pages of a side's edges begin:end near before a kernel asks for them."""
+        requests = self._pages.prefetch(side.first_section, begin * side.width, end * side.width)
+        if side.weight_width:
+            requests += self._pages.prefetch(side.first_section + 1, begin * side.weight_width, end * side.weight_width)
+        return self._pages.take() or Moved(requests * self._pages.profile.block, 0, requests)
 
     def tasks(self, side: Side, chosen: Array, room: int) -> list[Task]:
         return [Task(self, side, chosen)] if chosen.size else []

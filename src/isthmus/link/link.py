@@ -107,6 +107,10 @@ class Link(ABC):
         """Fill `buffer` with extents of any length; only where the link `packs`."""
         raise NotImplementedError
 
+    def prefetch(self, section: int, begin: int, end: int, channel: int = 0) -> int:
+        """Make the pages of bytes begin:end of a section near; only where there are pages."""
+        raise NotImplementedError
+
     def take(self, channel: int = 0) -> Moved | None:
         """What a channel has moved since it was last asked; None: engines count for themselves."""
         return None

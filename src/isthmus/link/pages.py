@@ -13,9 +13,13 @@ NONE = -1
 
 
 class Pages(Link):
-    """Another link behind pages of its block size. Every missing page is one request."""
+    """Another link behind pages of its block size. Every missing page is one request.
 
-    def __init__(self, link: Link, section_bytes: list[int], memory: Array) -> None:
+    Where nothing is evicted, pages come while there is room, and what is far then is read there every time.
+    """
+
+    def __init__(self, link: Link, section_bytes: list[int], memory: Array, evicts: bool = True) -> None:
+        self._evicts = evicts
         self._link, self._block = link, link.profile.block
         self.profile, self.notes = link.profile, link.notes
         self._firsts = np.concatenate([[0], np.cumsum([-(-size // self._block) for size in section_bytes])]).astype(np.int64)
@@ -37,13 +41,45 @@ class Pages(Link):
         places = np.repeat(extents.places, counts) + within * self._block
         missing = 0
         with self._lock:
-            for at in range(0, pages.size, self.room):
+            for at in range(0, pages.size if self._evicts else 0, self.room):
                 wanted = pages[at : at + self.room]
                 missing += self._bring(wanted, channel)
                 copy_blocks(self._memory, self._slots[wanted], buffer, places[at : at + self.room], self._block)
+            if not self._evicts:
+                missing = self._admit(pages, places, buffer, channel)
             self.misses += missing
             self.hits += pages.size - missing
         return missing
+
+    def prefetch(self, section: int, begin: int, end: int, channel: int = 0) -> int:
+        """Make the pages of bytes begin:end of a section near; returns how many were missing."""
+        pages = np.arange(self._firsts[section] + begin // self._block, self._firsts[section] - (-end // self._block))
+        missing = 0
+        with self._lock:
+            for at in range(0, pages.size if self._evicts else min(pages.size, self._left), self.room):
+                missing += self._bring(pages[at : at + self.room], channel)
+        return missing
+
+    @property
+    def _left(self) -> int:
+        return int(np.count_nonzero(self._pages == NONE))
+
+    def _admit(self, pages: Array, places: Array, buffer: Array, channel: int) -> int:
+        """Bring pages while there is room, and read the others where they are; returns how many were not near."""
+        missing = np.unique(pages[self._slots[pages] == NONE])
+        come = missing[: self._left]
+        if come.size:
+            self._bring(come, channel)
+        near = self._slots[pages] != NONE
+        copy_blocks(self._memory, self._slots[pages[near]], buffer, places[near], self._block)
+        far = pages[~near]
+        if far.size:
+            self._link.move(self._extents(far, places[~near]), buffer, channel)
+        return int(come.size + far.size)
+
+    def _extents(self, pages: Array, places: Array) -> Extents:
+        sections = np.searchsorted(self._firsts, pages, "right") - 1
+        return Extents(sections, (pages - self._firsts[sections]) * self._block, np.full(pages.size, self._block), places)
 
     def _bring(self, wanted: Array, channel: int) -> int:
         self._clock += 1
@@ -56,9 +92,7 @@ class Pages(Link):
         old = self._pages[slots]
         self._slots[old[old != NONE]] = NONE
         self._pages[slots] = NONE  # until they have arrived
-        sections = np.searchsorted(self._firsts, missing, "right") - 1
-        offsets = (missing - self._firsts[sections]) * self._block
-        self._link.move(Extents(sections, offsets, np.full(missing.size, self._block), slots * self._block), self._memory, channel)
+        self._link.move(self._extents(missing, slots * self._block), self._memory, channel)
         self._pages[slots], self._slots[missing], self._used[slots] = missing, slots, self._clock
         return int(missing.size)
 

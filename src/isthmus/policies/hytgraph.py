@@ -118,6 +118,13 @@ def combine(choice: Array, k: int = TOGETHER) -> Groups:
     return Groups(choices[firsts], np.append(firsts, choices.size), partitions)
 
 
+def by_engine(choice: Array) -> Groups:
+    """All partitions of an engine together, for it to cut as it likes."""
+    partitions, choices = chosen(choice)
+    firsts = np.flatnonzero(np.diff(choices, prepend=NOTHING) != 0)
+    return Groups(choices[firsts], np.append(firsts, choices.size), partitions)
+
+
 def apart(choice: Array) -> Groups:
     """Every partition on its own: combination switched off."""
     partitions, choices = chosen(choice)

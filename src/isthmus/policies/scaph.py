@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from isthmus.frontier import Activity
-from isthmus.link.link import Array
-from isthmus.policies.policy import COMPACTION, FILTER, NOTHING
+from isthmus.link.link import Array, Profile
+from isthmus.policies.policy import COMPACTION, FILTER, NOTHING, Policy
 
 ALPHA = 0.5  # Scaph: useful edges are dominant
 BETA = 0.3  # Scaph: a medium share, where it grows
@@ -53,6 +53,17 @@ class Scaph:
         return np.where(activity.edges > 0, choice, NOTHING)
 
 
+class ByValue(Policy):
+    """Scaph's choice as a policy: the activity tells what was active before."""
+
+    def __init__(self, name: str, scaph: Scaph) -> None:
+        self.name, self._scaph = name, scaph
+
+    def choose(self, activity: Activity, profile: Profile, entry_bytes: int) -> Array:
+        return self._scaph.choose(activity, activity.last_edges)
+
+
+ONCE = ("lvsp", "lbase")  # variants that run nothing again, so that nothing stays
 VARIANTS = {
     "scaph": Scaph(),
     "hvsp": Scaph(alpha=0, beta=0),

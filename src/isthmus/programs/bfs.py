@@ -44,6 +44,7 @@ class BFS(Monotone):
     """Distances in edges from `source`, up to `depth_limit`; unreached: the largest int64."""
 
     state_bytes = 10  # distances, the frontier's bitmap, a byte map of the unreached
+    once = True
     solve_bytes = 13  # levels, two queues, two bitmaps
 
     def __init__(self, source: Any, depth_limit: int | None = None) -> None:

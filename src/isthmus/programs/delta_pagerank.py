@@ -25,7 +25,7 @@ from isthmus.programs.program import Array, Facts, NearEdges, Seen, State, take
 PUSH = """
 @compiled
 def source(u, degree, state, params):
-    return params[0] * state[2][u] / {divisor}
+    return params[0] * state[2][u] / {divisor} if {divisor} > 0 else 0.0
 
 
 @compiled
@@ -76,6 +76,9 @@ class DeltaPageRank(PageRank):
 
     def again(self, state: State, rows: Array) -> None:
         vertices.take_again(rows, *state.arrays[:3])
+
+    def contribution(self, state: State) -> tuple[bool, Array, Array] | None:
+        return True, state.arrays[2], state.arrays[2]
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         values, residual = state.arrays[:2]

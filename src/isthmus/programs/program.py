@@ -87,6 +87,7 @@ class Program(ABC):
     solve_bytes: int = 0  # more of it, when `solve` does the work
     hungry: bool = False  # makes use of memory that is left over, so that no cache may have it
     reruns: bool = False  # a vertex may be followed again in the same iteration, see `again`
+    once: bool = False  # no vertex is followed twice, so there is nothing to keep
     settles: int = 0  # any order will do, also without `before` and `after`; 1: smaller values are more urgent, -1: larger ones
 
     def seeks(self, state: State) -> bool:
@@ -119,6 +120,10 @@ class Program(ABC):
 
     def again(self, state: State, rows: Array) -> None:  # noqa: B027
         """These vertices are about to be followed once more in this iteration; called only where `reruns`."""
+
+    def contribution(self, state: State) -> tuple[bool, Array, Array] | None:
+        """What `schedule.contribution.priorities` goes by: whether deltas, values, what is pending; None: nothing to go by."""
+        return None
 
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         """Work the answer out by a kernel of the program's own when all edges are near; False: use the loop."""
@@ -221,6 +226,10 @@ def edge(x, u, v, w, state, params):
         sources = np.array([facts.number(source) for source in self.sources], np.int64)
         values[sources] = bound(self.start_value, kind)
         return State(arrays, sources, params)
+
+    def contribution(self, state: State) -> tuple[bool, Array, Array] | None:
+        """What a vertex last sent is not kept, so every active one counts the same."""
+        return False, state.arrays[0], state.arrays[0]
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         return {self.column: state.arrays[0]}
@@ -345,6 +354,9 @@ def edge(x, u, v, w, state, params):
 
     def again(self, state: State, rows: Array) -> None:
         vertices.take_again(rows, *state.arrays[:3])
+
+    def contribution(self, state: State) -> tuple[bool, Array, Array] | None:
+        return True, state.arrays[2], state.arrays[2]
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         values, residual = state.arrays[:2]

@@ -19,6 +19,7 @@ from isthmus.programs.program import Program
 BUFFERS = 4  # two being filled, two being worked on
 LEAST_BLOCKS = 24  # of 4 KB in a buffer: the narrower zone of the two then holds several lists whatever their alignment
 LEAST_BUFFER = 256 << 10  # bytes; smaller ones make more requests than sense
+MODELLED_BUFFER = 80 << 10  # bytes; a modelled link has no time to save, and small graphs stand for large ones
 ENOUGH = 4 << 20  # bytes; larger ones are read a little faster, but what keeps edges near saves reading them
 ROW_BYTES = 64  # the plan of a delivery, per row of a buffer: bounded by its blocks
 
@@ -51,19 +52,21 @@ class Near:
 
 def plan(
     graph: Graph, program: Program, memory: str | int | None, threads: int, policy: str, keeps: bool = False,
-    most: int | None = None, enough: int = ENOUGH,
+    device_bytes: int | None = None, index_bytes: int = 0,
 ) -> Near:  # fmt: skip
     """Split a budget for `program` on `graph`, or raise BudgetError. `keeps`: what is left keeps edges near.
 
-    `most`: near memory of a device, which is the default budget there. `enough`: bytes of a buffer beyond which edges are
-    better kept.
+    `index_bytes`: per vertex, of what finds kept edges; it is vertex state, though part of the cache. `device_bytes`: near memory
+    of a modelled device, which is the default budget there.
     """
+    least_buffer, enough = (LEAST_BUFFER, ENOUGH) if device_bytes is None else (min(LEAST_BUFFER, MODELLED_BUFFER),) * 2
     n, sides = graph.vertices, len(program.sides)
     entry = graph.target_bytes + (graph.weight_bytes if program.reads_weights() else 0)
     edge_bytes = graph.arcs * entry * sides
     state, offsets, frontier = n * program.state_bytes, 8 * (n + 1) * sides, frontier_bytes(n, threads)
-    vertex = state + offsets + frontier
-    least_edges = min(BUFFERS * LEAST_BUFFER, edge_bytes + BUFFERS * LEAST_BLOCKS * 4096)
+    index = n * index_bytes if keeps else 0
+    vertex = state + offsets + frontier + index
+    least_edges = min(BUFFERS * least_buffer, edge_bytes + BUFFERS * LEAST_BLOCKS * 4096)
     share = re.fullmatch(r"\s*([0-9.]+)\s*%\s*", memory) if isinstance(memory, str) else None
     notes: list[str] = []
     if share:
@@ -72,7 +75,7 @@ def plan(
             notes.append(f"{share[0].strip()} of the edges raised to {format_size(least_edges)}, the least that works")
         budget = vertex + max(wanted, least_edges)
     else:
-        budget = min(int(available() * DEFAULT_SHARE), most or sys.maxsize) if memory is None else parse_size(memory)
+        budget = min(int(available() * DEFAULT_SHARE), device_bytes or sys.maxsize) if memory is None else parse_size(memory)
     least = vertex + least_edges
     if budget < least:
         raise BudgetError(
@@ -86,9 +89,9 @@ def plan(
     if resident:
         state += n * program.solve_bytes
     edges = edge_bytes if resident else min(room, most_staging(edge_bytes))
-    if keeps and not resident:
+    if (keeps or device_bytes is not None) and not resident:  # modelled recipes have partitions of one size, to compare them
         edges = min(edges, max(room // 4, BUFFERS * enough))
-    cache = min(room - edges, edge_bytes) if keeps and not resident else 0
+    cache = min(room - edges, edge_bytes) + index if keeps and not resident else 0
     return Near(budget, state, offsets, frontier, edges, resident, cache, notes, least, max(least, vertex + all_edges))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from isthmus.cache.cache import Cache
 from isthmus.cache.partition_cache import PartitionCache
-from isthmus.cache.vertex_cache import VertexCache
+from isthmus.cache.vertex_cache import VERTEX_BYTES, VertexCache
 from isthmus.engines.compaction import Compaction
 from isthmus.engines.engine import Buffer, Engine, Side
 from isthmus.engines.filter import Filter
@@ -28,20 +28,24 @@ from isthmus.graph.store import Store
 from isthmus.kernels import skeleton
 from isthmus.link.calibrate import cache_folder, profile_of
 from isthmus.link.device import PREFIX, Device, builtin, find
-from isthmus.link.link import Extents, Link
+from isthmus.link.hints import Hint
+from isthmus.link.link import Extents, Link, Moved
 from isthmus.link.measure import Say, ignore
 from isthmus.link.model import ModelLink
 from isthmus.link.pages import Pages
 from isthmus.link.ram import RamLink
 from isthmus.link.ssd import SsdLink
 from isthmus.memory import format_size, peak_rss
+from isthmus.policies import grus
+from isthmus.policies.hytgraph import TOGETHER
 from isthmus.policies.recipes import Recipe, recipe
 from isthmus.programs.program import Facts, NearEdges, Program, State
-from isthmus.runtime.budget import BUFFERS, LEAST_BLOCKS, LEAST_BUFFER, Near, plan
-from isthmus.runtime.loop import Parts, run
+from isthmus.runtime.budget import BUFFERS, LEAST_BLOCKS, Near, plan
+from isthmus.runtime.loop import Parts, may_rerun, run
 from isthmus.runtime.modelled import Modelled
 from isthmus.runtime.pipeline import Pipeline
 from isthmus.runtime.result import Result
+from isthmus.runtime.rounds import Queue
 from isthmus.runtime.trace import Iteration, Trace
 from isthmus.runtime.worker import Worker
 from isthmus.schedule.plain import Plain
@@ -51,6 +55,7 @@ Watch = Callable[[Iteration], None]
 Rehearse = Callable[[Program, Near], None]
 DEVICES = ("auto", "cpu")  # and model:NAME
 LEAST_PAGES = 64
+AT_ONCE = 256 << 20  # bytes of edges that are loaded by one call: a tenth of a second, so that Ctrl-C is heard
 
 
 class Rehearsed(Exception):
@@ -89,9 +94,9 @@ def execute(
             rehearse(program, near)
             raise Rehearsed
         trace = Trace(notes=list(near.notes))
-        link = open_link(graph, program, verify, far, not near.resident, say or ignore, model, page_bytes(near, chosen))
+        link = open_link(graph, program, verify, far, not near.resident, say or ignore, model, page_bytes(near, chosen), chosen.hint)
         stack.callback(link.close)
-        sides = [make_side(graph, program, name, index, near, link, verify) for index, name in enumerate(program.sides)]
+        sides = [make_side(graph, program, name, index, near, link, chosen, verify) for index, name in enumerate(program.sides)]
         facts = Facts(
             graph.vertices, sides[0].offsets, sides[0].weight_dtype, graph.ids.number,
             lambda: graph.store.read("order.to_natural") if graph.order == "hub" else None, graph.directed, team,
@@ -110,6 +115,9 @@ def execute(
         if isinstance(link, ModelLink):
             modelled = Modelled(link, chosen, graph.vertices, sum(len(side.partitions) for side in sides))
             modelled.brought(link.take())
+        prefetched = prefetch(engines["unified"], chosen, sides, near, state) if "unified" in engines and chosen.prefetch else None
+        if modelled is not None:
+            modelled.brought(prefetched)
         if not (near.resident and modelled is None and solved(program, state, facts, sides[0], engines["resident"], trace, watch)):
             module = compile_program(program, facts, state, sides[0], say)
             ready = time.perf_counter()
@@ -121,7 +129,14 @@ def execute(
             parts = Parts(
                 sides, link, engines, cache, chosen, Plain(), pipeline, worker, team, room, room_for_edges, link.profile, modelled
             )
+            if chosen.queue and not near.resident and may_rerun(program, parts):
+                queue = make_queue(near, chosen, parts)
+                stack.callback(queue.close)
+                parts.queue = queue if queue.works else None
             run(program, state, facts, frontier, parts, trace, watch)
+            if prefetched is not None and prefetched.requests and trace.iterations:
+                use = trace.iterations[0].engines["unified"]
+                use["bytes"], use["requests"] = use["bytes"] + prefetched.bytes, use["requests"] + prefetched.requests
         finished = time.perf_counter()
         columns = program.result(state, facts)
         seconds = {
@@ -159,10 +174,11 @@ def near_memory(
     program: Program, graph: Graph, chosen: Recipe, model: Device | None, memory: str | int | None, threads: int, policy: str
 ) -> Near:
     """How a budget is split; a modelled device's own memory is the default."""
-    keeps = chosen.keeps and not program.hungry
+    keeps = chosen.keeps and not program.hungry and not (chosen.cache == "vertices" and program.once)
+    index_bytes = VERTEX_BYTES if chosen.cache == "vertices" else 0
     if model is None:
-        return plan(graph, program, memory, threads, policy, keeps)
-    near = plan(graph, program, memory, threads, policy, keeps, model.near.bytes, LEAST_BUFFER)
+        return plan(graph, program, memory, threads, policy, keeps, None, index_bytes)
+    near = plan(graph, program, memory, threads, policy, keeps, model.near.bytes, index_bytes)
     if near.budget > model.near.bytes:
         near.notes.append(f"the budget is more than the {format_size(model.near.bytes)} of {model.name}")
     return near
@@ -171,6 +187,27 @@ def near_memory(
 def page_bytes(near: Near, chosen: Recipe) -> int:
     """Near memory for the pages of a modelled link."""
     return max(near.cache, LEAST_PAGES * BLOCK) if chosen.cache == "pages" and not near.resident else 0
+
+
+def prefetch(engine: Engine, chosen: Recipe, sides: list[Side], near: Near, state: State) -> Moved:
+    """Fill pages before the start: with everything that a hint says is to come, or with Grus's region of every side."""
+    assert isinstance(engine, Unified)
+    moved = Moved()
+    for side in sides:
+        if chosen.hint.prefetches:
+            moved.add(engine.prefetch(side, 0, int(side.offsets[-1])))
+            continue
+        parts, searches = side.partitions, state.start is not None
+        sizes = np.array([near.state + near.frontier, near.offsets, int(side.offsets[-1]) * side.entry_bytes])
+        tau = grus.TAU_SEARCH if searches else grus.TAU_EVERYONE
+        room = int(grus.prefetched(sizes, near.peak - near.edges, tau)[2]) // len(sides)
+        source = None
+        if searches and state.start is not None and state.start.size and len(parts):
+            source = min(int(np.searchsorted(parts.last, state.start[0], "right")), len(parts) - 1)
+        chosen_parts = np.flatnonzero(grus.region(parts.arcs * side.entry_bytes, room, source))
+        if chosen_parts.size:
+            moved.add(engine.prefetch(side, int(parts.cuts[chosen_parts[0]]), int(parts.cuts[chosen_parts[-1] + 1])))
+    return moved
 
 
 def solved(program: Program, state: State, facts: Facts, side: Side, engine: Engine, trace: Trace, watch: Watch) -> bool:
@@ -195,7 +232,7 @@ def check_sides(program: Program, graph: Graph) -> None:
         raise StoreError(f"{program.name} follows in-edges, and {graph} was stored without them; ingest it again without --no-in-edges")
 
 
-def make_side(graph: Graph, program: Program, name: str, index: int, near: Near, link: Link, verify: bool) -> Side:
+def make_side(graph: Graph, program: Program, name: str, index: int, near: Near, link: Link, chosen: Recipe, verify: bool) -> Side:
     stored = name if graph.directed else "out"
     sections = graph.store.manifest.sections
     weighted = program.reads_weights() and graph.weighted
@@ -206,7 +243,10 @@ def make_side(graph: Graph, program: Program, name: str, index: int, near: Near,
     target = np.dtype(sections[f"{stored}.targets"].dtype)
     weight = np.dtype(sections[f"{stored}.weights"].dtype) if weighted else None
     entry = target.itemsize + (weight.itemsize if weight else 0)
-    size = partition_bytes(graph.arcs * entry, near.edges // BUFFERS)
+    most = near.edges // BUFFERS
+    if chosen.combine == "neighbours":
+        most = most // TOGETHER - 2 * BLOCK  # so that a buffer holds as many, wherever their blocks begin
+    size = partition_bytes(graph.arcs * entry, most)
     return Side(
         stored, offsets, cut(offsets, entry, size), target.itemsize, weight.itemsize if weight else 0, target, weight,
         index * (2 if weighted else 1), link.profile.block, link.shares,
@@ -223,7 +263,8 @@ def out_degrees(graph: Graph) -> Any:
 
 
 def open_link(
-    graph: Graph, program: Program, verify: bool, far: str, may_measure: bool, say: Say, model: Device | None, page_bytes: int
+    graph: Graph, program: Program, verify: bool, far: str, may_measure: bool, say: Say, model: Device | None, page_bytes: int,
+    hint: Hint,
 ) -> Link:
     """The link to the sections a program reads: targets, and weights where it does, of each side in turn.
 
@@ -234,7 +275,7 @@ def open_link(
     names = [f"{side}.{kind}" for side in sides for kind in kinds]
     if model is not None:
         read = graph.store.read_checked if verify else graph.store.read
-        return ModelLink([np.ascontiguousarray(read(name)) for name in names], model, page_bytes)
+        return ModelLink([np.ascontiguousarray(read(name)) for name in names], model, page_bytes, hint)
     if isinstance(graph.store, Store) and far == "auto":
         return SsdLink(graph.store, names, profile_of(graph.store, may_measure, say), verify)
     return RamLink([np.asarray(graph.store.read(name)) for name in names])
@@ -263,12 +304,20 @@ def make_engines(
     elif chosen.cache == "pages":
         widths = [width for side in sides for width in (side.width, side.weight_width) if width]
         pages = memory[BUFFERS * size :] if near.cache >= LEAST_PAGES * block else aligned_empty(LEAST_PAGES * block, np.uint8)
-        engines["unified"] = Unified(Pages(link, [graph.arcs * width for width in widths], pages))
+        engines["unified"] = Unified(Pages(link, [graph.arcs * width for width in widths], pages, chosen.hint.evicts))
     return engines, buffers, memory
 
 
 def buffer_bytes(near: Near, block: int) -> int:
     return max(near.edges // BUFFERS // block, LEAST_BLOCKS) * block
+
+
+def make_queue(near: Near, chosen: Recipe, parts: Parts) -> Queue:
+    """Whole partitions lie behind the buffers."""
+    assert parts.memory is not None
+    rest = parts.memory[BUFFERS * buffer_bytes(near, parts.sides[0].block) :]
+    stays = chosen.cache != "none"
+    return Queue(parts.sides[0], parts.link, rest, parts.worker, parts.engines["filter"], stays, parts.modelled)
 
 
 def make_cache(near: Near, chosen: Recipe, program: Program, sides: list[Side], memory: Any, team: Team) -> Cache:
@@ -277,7 +326,7 @@ def make_cache(near: Near, chosen: Recipe, program: Program, sides: list[Side], 
         return Cache()
     block = sides[0].block
     rest = memory[BUFFERS * buffer_bytes(near, block) :]
-    if chosen.cache == "partitions":
+    if chosen.cache == "partitions" and not chosen.queue:
         return PartitionCache(sides, rest, block)
     if chosen.cache == "vertices" and len(sides) == 1:
         return VertexCache(sides[0], rest, team)
@@ -297,11 +346,9 @@ def load(graph: Graph, side: Side, link: Link) -> tuple[Any, Any]:
             continue
         section = graph.store.manifest.sections[name]
         array = aligned_empty(section.blocks * 4096, np.uint8)
-        if section.bytes:
-            link.move(
-                Extents(np.array([side.first_section + index]), np.zeros(1, np.int64), np.array([array.size]), np.zeros(1, np.int64)),
-                array, 1,
-            )  # fmt: skip
+        for at in range(0, array.size if section.bytes else 0, AT_ONCE):
+            where = np.array([at])
+            link.move(Extents(np.array([side.first_section + index]), where, np.array([min(AT_ONCE, array.size - at)]), where), array, 1)
         arrays[index] = array[: section.bytes].view(section.dtype)
     return arrays[0], arrays[1]
 

@@ -10,7 +10,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -19,17 +19,22 @@ from isthmus.cache.cache import Cache
 from isthmus.engines.engine import Delivery, Engine, Rows, Side, Task
 from isthmus.frontier import Activity, Frontier
 from isthmus.link.link import Array, Link, Profile
+from isthmus.policies import hytgraph
 from isthmus.policies.correction import Observation, corrected
-from isthmus.policies.policy import CACHE, NAMES, NOTHING
+from isthmus.policies.policy import CACHE, FILTER, NAMES, NOTHING
 from isthmus.policies.recipes import Recipe
 from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime.modelled import Modelled
 from isthmus.runtime.pipeline import Pipeline
+from isthmus.runtime.rounds import Queue
 from isthmus.runtime.settle import Settling, worth_it
 from isthmus.runtime.trace import Iteration, Trace
 from isthmus.runtime.worker import ALONE, NEVER, Worker
+from isthmus.schedule import contribution
 from isthmus.schedule.plain import Schedule
 from isthmus.threads import Team
+
+GROUPS = {"buffers": hytgraph.by_engine, "neighbours": hytgraph.combine, "apart": hytgraph.apart}
 
 
 @dataclass
@@ -49,6 +54,8 @@ class Parts:
     memory: Array | None  # what the buffers lie in, and more that may keep edges near
     profile: Profile  # the link's, corrected by what was seen
     modelled: Modelled | None = None  # on a modelled device
+    queue: Queue | None = None  # runs whole partitions, where the recipe has one
+    activity: Activity | None = None  # of the side whose partitions are queued
     lock: threading.Lock = field(default_factory=threading.Lock)  # for records, which several members write
 
 
@@ -60,7 +67,7 @@ def run(
     number = 0
     ahead = program.everyone and parts.recipe.ahead and parts.recipe.cache != "vertices"  # which says late what it lacks
     rounds = parts.recipe.rounds if may_rerun(program, parts) else NEVER
-    if rounds:
+    if rounds or parts.queue is not None:
         frontier.loose = True
         program.unordered(state)
     while frontier.any() and (program.max_iter is None or number < program.max_iter):
@@ -72,12 +79,17 @@ def run(
         misses = serve(frontier, sides, parts, record)
         deciding = time.perf_counter()
         held, tasks, edges = plan(misses, sides, parts, record)
+        tasks = ordered(program, state, misses, tasks, parts)
         record.decide += time.perf_counter() - deciding
         last = program.max_iter is not None and number + 1 == program.max_iter
         deliveries = itertools.chain(held, parts.pipeline.fetch(tasks, parts.schedule, misses, edges, ahead and not last and number > 0))
         waited, worked = parts.worker.relax(deliveries, misses, partial(done, parts, record, misses), edges <= ALONE, rounds)
         record.wait += waited
         record.kernel += worked
+        if parts.queue is not None and parts.activity is not None:
+            parts.queue.run(misses, parts.activity, record)
+        for _ in range(rounds.get("cache", 0)):
+            serve_again(frontier, parts, record)
         record.modelled = parts.modelled.iteration() if parts.modelled is not None else None
         number += 1
         more = program.after(state, frontier, facts, number)
@@ -112,6 +124,18 @@ def serve(frontier: Frontier, sides: list[Side], parts: Parts, record: Iteration
     parts.cache.refresh(frontier)
     record.decide += time.perf_counter() - start
     return misses
+
+
+def serve_again(frontier: Frontier, parts: Parts, record: Iteration) -> None:
+    """Follow the vertices that the cache holds and that were marked meanwhile once more: that takes no transfer."""
+    delivery = parts.cache.everything()
+    marked = parts.worker.marked(delivery, frontier) if delivery is not None else None
+    if delivery is None or marked is None:
+        return
+    delivery.edges = marked
+    waited, worked = parts.worker.relax(iter([delivery]), frontier, partial(done, parts, record, frontier), False)
+    record.wait += waited
+    record.kernel += worked
 
 
 def count_hits(delivery: Delivery, record: Iteration) -> None:
@@ -178,6 +202,7 @@ def plan(frontier: Frontier, sides: list[Side], parts: Parts, record: Iteration)
             record.active_edges += int(activity.edges.sum())
             record.hit_edges += int(activity.edges.sum() - others.edges.sum()) if near else 0
             held += near
+            parts.activity = activity
             fresh = combine(side, activity, others, parts, record)
         for task in fresh + [delivery.task for delivery in held if delivery.task.side is side]:
             record.engines[task.engine.name]["tasks"] += 1
@@ -197,17 +222,35 @@ def activity_of(frontier: Frontier, side: Side, team: Team) -> Activity:
 
 def combine(side: Side, activity: Activity, others: Activity, parts: Parts, record: Iteration) -> list[Task]:
     """Ask the policy about those that are not held, and let each engine merge its partitions into few tasks."""
-    choice = parts.recipe.policy.choose(others, parts.profile, side.entry_bytes)
-    held = (activity.edges > 0) & (others.edges == 0)
-    record.chosen(np.where(held, CACHE, choice))
-    if held.any():
-        record.partitions["cache"] = record.partitions.get("cache", 0) + int(np.count_nonzero(held))
-    tasks: list[Task] = []
+    choice = parts.recipe.policy.choose(replace(others, last_edges=side.last_edges), parts.profile, side.entry_bytes)
+    side.last_edges = activity.edges
+    if parts.queue is not None:
+        choice = parts.queue.take(choice, activity)
+    choice = np.where((activity.edges > 0) & (others.edges == 0), CACHE, choice)
+    record.chosen(choice)
     for kind in np.unique(choice[choice != NOTHING]).tolist():
-        chosen = np.flatnonzero(choice == kind)
-        record.partitions[NAMES[kind]] = record.partitions.get(NAMES[kind], 0) + chosen.size
-        fresh = parts.engines[NAMES[kind]].tasks(side, chosen, parts.room)
-        if chosen.size == activity.active.size and len(fresh) == 1:
-            fresh[0].whole = True
-        tasks += fresh
+        record.partitions[NAMES[kind]] = record.partitions.get(NAMES[kind], 0) + int(np.count_nonzero(choice == kind))
+    choice[choice == CACHE] = NOTHING
+    if parts.queue is not None:
+        choice[choice == FILTER] = NOTHING
+    groups = GROUPS[parts.recipe.combine](choice)
+    tasks: list[Task] = []
+    for kind, begin, end in zip(groups.choices.tolist(), groups.cuts[:-1].tolist(), groups.cuts[1:].tolist(), strict=True):
+        tasks += parts.engines[NAMES[kind]].tasks(side, groups.partitions[begin:end], parts.room)
+    if len(tasks) == 1 and tasks[0].partitions.size == activity.active.size:
+        tasks[0].whole = True
     return tasks
+
+
+def ordered(program: Program, state: State, frontier: Frontier, tasks: list[Task], parts: Parts) -> list[Task]:
+    """Tasks by what they contribute, where the recipe has it so and the program can tell."""
+    known = program.contribution(state) if parts.recipe.order == "contribution" and len(tasks) > 1 else None
+    if known is None:
+        return tasks
+    by_side = {
+        side.name: contribution.priorities(frontier, side.partitions, side.offsets, *known, parts.team)
+        for side in {task.side.name: task.side for task in tasks}.values()
+    }
+    stages = np.array([contribution.STAGES.get(task.engine.name, 0) for task in tasks])
+    priorities = np.array([by_side[task.side.name][task.partitions].sum() for task in tasks])
+    return [tasks[k] for k in contribution.order(stages, priorities).tolist()]

@@ -53,11 +53,15 @@ class Modelled:
     def kernel(self, delivery: Delivery, edges: int, launches: int = 1) -> float:
         return float(costs.kernel(self.device, edges, delivery.task.side.entry_bytes, launches))
 
-    def iteration(self) -> float:
-        """Seconds of the iteration that is now over."""
+    def submit(self) -> None:
+        """Give what was noted so far to the clock."""
         for job in jobs(self._worked):
             self._submit(job)
         self._worked = []
+
+    def iteration(self) -> float:
+        """Seconds of the iteration that is now over."""
+        self.submit()
         self.link.copy_back(self._back_bytes, OWN_CHANNEL)
         self.clock.alone(DEVICE, float(costs.scan(self.device, self._vertices)))
         self.clock.alone(LINK, self.link.take(OWN_CHANNEL).link_seconds)

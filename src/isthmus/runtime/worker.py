@@ -64,7 +64,15 @@ class Worker:
         return shift.waited, shift.worked / self._team.size if not few else shift.worked
 
     def again(self, delivery: Delivery, frontier: Frontier) -> list[Piece]:
-        """Take the marks off the vertices whose whole lists the delivery holds: pieces that follow these once more."""
+        """Pieces that follow the vertices that got marked and whose whole lists the delivery holds once more."""
+        marked = self.marked(delivery, frontier)
+        if marked is None:
+            return []
+        delivery.again_edges += int(marked.lengths.sum())
+        return self._rows(delivery, marked, frontier)
+
+    def marked(self, delivery: Delivery, frontier: Frontier) -> Rows | None:
+        """Take the marks off the vertices whose whole lists the delivery holds; these, ready to be followed, or none."""
         edges, offsets = delivery.edges, delivery.task.side.offsets
         if isinstance(edges, Rows):
             chosen = np.empty(edges.vertices.size, np.int64)
@@ -80,10 +88,9 @@ class Worker:
                 found.append((out, begin - edges.base[k], begin - edges.weight_base[k], offsets[out + np.uint32(1)] - begin))
             marked = Rows(*(np.concatenate(column) for column in zip(*found, strict=True)))
         if not marked.vertices.size:
-            return []
+            return None
         self._program.again(self._state, marked.vertices)
-        delivery.again_edges += int(marked.lengths.sum())
-        return self._rows(delivery, marked, frontier)
+        return marked
 
     def pieces(self, delivery: Delivery, frontier: Frontier) -> list[Piece]:
         edges = delivery.edges
