@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from isthmus.engines.engine import Buffer, Delivery, Rows, Side
 from isthmus.frontier import Frontier
@@ -19,6 +20,7 @@ from isthmus.graph.files import aligned_empty
 from isthmus.graph.partition import cut
 from isthmus.link.link import Extents, Link
 from isthmus.link.ram import PROFILE, RamLink
+from isthmus.runtime import budget, execute
 
 BLOCK = 64
 Edges = Counter[tuple[int, int, int]]  # (vertex, target, weight)
@@ -77,6 +79,20 @@ class Endless(Link):
 
     def close(self) -> None:
         pass
+
+
+def mostly_cache(monkeypatch: pytest.MonkeyPatch, buffer: int) -> None:
+    """Runs whose recipe keeps edges near get buffers of at most so many bytes, and the rest of their budget for what they keep."""
+    plan = budget.plan
+
+    def planned(*given: Any) -> budget.Near:
+        near = plan(*given)
+        if near.cache or (given[5] and not near.resident):
+            spare = max(0, near.edges - budget.BUFFERS * buffer)
+            near.edges, near.cache = near.edges - spare, near.cache + spare
+        return near
+
+    monkeypatch.setattr(execute, "plan", planned)
 
 
 def edges_of(delivery: Delivery, frontier: Frontier) -> Edges:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from isthmus.graph.files import aligned_empty
 from isthmus.policies import recipes
 from isthmus.policies.policy import COMPACTION, FILTER, ZERO_COPY, Fixed
 from isthmus.policies.recipes import Recipe
-from isthmus.runtime.budget import plan
 from isthmus.runtime.pipeline import Pipeline
 from isthmus.threads import Team
 
@@ -253,7 +251,7 @@ def by_vertices(monkeypatch):
     """A recipe for each engine, with the cache."""
     monkeypatch.setattr("isthmus.runtime.budget.LEAST_BUFFER", 16 << 10)
     monkeypatch.setattr("isthmus.runtime.pipeline.FEW_EDGES", 16)
-    monkeypatch.setattr("isthmus.runtime.execute.plan", partial(plan, enough=16 << 10))  # the rest of the budget is the cache's
+    sides.mostly_cache(monkeypatch, 16 << 10)
     for name, kind in (("filter", FILTER), ("zero_copy", ZERO_COPY), ("compaction", COMPACTION)):
         monkeypatch.setitem(recipes.RECIPES, f"v-{name}", Recipe(f"v-{name}", Fixed(f"v-{name}", kind), "vertices", ahead=True))
 

@@ -6,12 +6,12 @@ import faulthandler
 import itertools
 import time
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests import sides
 
 import isthmus as ist
 from isthmus.cache.partitions import KeptPartitions
@@ -19,7 +19,6 @@ from isthmus.errors import StoreError
 from isthmus.link.calibrate import GUESS
 from isthmus.link.ssd import SsdLink
 from isthmus.runtime import settle
-from isthmus.runtime.budget import plan
 
 SIDE = 300
 
@@ -155,7 +154,7 @@ def test_reads_that_all_fail_end_the_run_too(grid, threads, monkeypatch):
 def test_what_the_cache_held_is_forgotten(shuffled, memory, monkeypatch):
     """Settling uses the cache's memory, finds that it does not pay, and steps go on."""
     monkeypatch.setattr("isthmus.runtime.execute.profile_of", lambda *_: replace(GUESS, bandwidth=1e13))  # whole partitions
-    monkeypatch.setattr("isthmus.runtime.execute.plan", partial(plan, enough=1 << 16))
+    sides.mostly_cache(monkeypatch, 1 << 16)
     monkeypatch.setattr(settle.Settling, "pays", lambda self: self.loads < 30)
     far = ist.bfs(shuffled, 0, memory=memory)
     assert np.array_equal(far.values, ist.bfs(shuffled, 0).values)
