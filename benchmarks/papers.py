@@ -1,10 +1,11 @@
 """The papers' experiments on modelled devices: our table beside the published one.
 
-    python benchmarks/papers.py [--only hytgraph-table5 ...] [--graphs rmat20 ...] [--scale 18] [--output docs/papers.md]
+    python benchmarks/papers.py [--only hytgraph-table5 ...] [--graphs rmat20 ...] [--scale 18] [--into docs/papers.md]
     python benchmarks/papers.py --smoke          everything, on graphs that take seconds
 
 `--graphs` are those of the large tables, `--scale` is that of the RMAT graphs on which single things are varied. Real graphs
-are found as in `recipes.py`; where they are absent, that is said. Prints Markdown; a judged line ends in met or MISSED.
+are found as in `recipes.py`; where they are absent, that is said. Prints Markdown; a judged line ends in met or MISSED. `--into`
+puts every table behind its mark in a file, in place of what was there.
 """
 
 from __future__ import annotations
@@ -30,15 +31,27 @@ def written(section: Section) -> str:
     return "\n\n".join(part for part in (f"## {section.title}", table(section.rows), *section.text, judged) if part)
 
 
-def run(lab: Lab, names: list[str]) -> list[tuple[str, Section]]:
-    found = []
+def run(lab: Lab, names: list[str], into: Path | None) -> None:
+    """Print what experiments found; how long each took goes to the error stream."""
+    for reason in lab.skipped:
+        print(f"Skipped: {reason}\n")
     for name in names:
         start = time.perf_counter()
-        section = EXPERIMENTS[name](lab)
+        text = written(EXPERIMENTS[name](lab))
         print(f"{name}: {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
-        print(written(section) + "\n", flush=True)
-        found.append((name, section))
-    return found
+        print(text + "\n", flush=True)
+        if into is not None:
+            into.write_text(replaced(into.read_text(), name, text))
+
+
+def replaced(page: str, name: str, text: str) -> str:
+    """The page with what stands behind the experiment's mark, up to the next one, replaced."""
+    mark = f"<!-- {name} -->\n"
+    before, found, after = page.partition(mark)
+    if not found:
+        raise SystemExit(f"expected a line {mark.strip()} in the page")
+    rest = after.find("<!-- ")
+    return f"{before}{mark}\n{text}\n" + (f"\n{after[rest:]}" if rest >= 0 else "")
 
 
 def main() -> None:
@@ -47,14 +60,12 @@ def main() -> None:
     parser.add_argument("--graphs", nargs="*")
     parser.add_argument("--scale", type=int)
     parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--into", type=Path)
     options = parser.parse_args()
     names = options.graphs if options.graphs is not None else SMOKE if options.smoke else GRAPHS
     scale = options.scale or (SMOKE_SCALE if options.smoke else SCALE)
     with tempfile.TemporaryDirectory() as folder:
-        lab = Lab(Path(folder), names, scale)
-        for reason in lab.skipped:
-            print(f"Skipped: {reason}\n")
-        run(lab, options.only)
+        run(Lab(Path(folder), names, scale), options.only, options.into)
 
 
 if __name__ == "__main__":
