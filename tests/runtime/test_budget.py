@@ -121,13 +121,18 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("algorithm", "policy"), [("pagerank", "filter"), ("bfs", "emogi"), ("weakly_connected_components", "filter")])
-def test_a_process_stays_within_its_promise(large: Path, algorithm: str, policy: str) -> None:
+@pytest.mark.parametrize(("algorithm", "policy", "memory"), [
+    ("pagerank", "filter", "10%"), ("bfs", "emogi", "10%"), ("weakly_connected_components", "filter", "10%"),
+    ("bfs", "subway", "10%"), ("pagerank", "unified", "60%"), ("pagerank", "auto", "60%"),
+])  # fmt: skip
+def test_a_process_stays_within_its_promise(large: Path, algorithm: str, policy: str, memory: str) -> None:
     options = ["--source", "0", "--predecessors"] if algorithm == "bfs" else ["--tol", "1e-2"] if algorithm == "pagerank" else []
-    command = [*COMMAND, "run", algorithm, large, *options, "--memory", "10%", "--policy", policy, "--json"]
+    command = [*COMMAND, "run", algorithm, large, *options, "--memory", memory, "--policy", policy, "--json"]
     outcome = subprocess.run(command, text=True, capture_output=True, timeout=120)
     assert outcome.returncode == 0, outcome.stderr
     facts = json.loads(outcome.stdout)
     assert facts["policy"] == policy
     assert facts["transfer"]["ratio"] > 0.9
+    assert facts["memory"]["near_peak"] <= facts["memory"]["budget"]
+    assert (facts["memory"]["split"]["cache"] > 0) == (memory == "60%")
     assert facts["memory"]["rss_peak"] <= facts["memory"]["budget"] + 250 * 10**6

@@ -23,7 +23,7 @@ from isthmus.errors import StoreError
 from isthmus.link.ssd import SsdLink
 
 COMMAND = [sys.executable, "-m", "isthmus.cli.main"]
-POLICIES = ["filter", "emogi", "auto"]
+POLICIES = ["filter", "subway", "emogi", "unified", "auto"]
 
 
 @pytest.fixture
@@ -161,8 +161,10 @@ def test_runs_do_not_pile_up_threads_or_files(own: Any) -> None:
     own.close()
 
 
-@pytest.mark.parametrize("policy", ["filter", "emogi"])
-@pytest.mark.parametrize("delay", [0.0, 0.03, 0.6])
+@pytest.mark.parametrize(("policy", "delay"), [
+    *((policy, delay) for policy in ("filter", "emogi") for delay in (0.0, 0.03, 0.6)),
+    ("subway", 0.4), ("unified", 0.4), ("auto", 0.4),
+])  # fmt: skip
 def test_ctrl_c(large: Path, tmp_path: Path, policy: str, delay: float) -> None:
     """Exit code 130 within a second or so, one line, no result, no temporary file."""
     output = tmp_path / "out.parquet"
