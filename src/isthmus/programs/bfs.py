@@ -43,6 +43,7 @@ def level(distance, limit=INT_MAX):  # type: ignore[no-untyped-def]
 class BFS(Monotone):
     """Distances in edges from `source`, up to `depth_limit`; unreached: the largest int64."""
 
+    levels = True
     state_bytes = 10  # distances, the frontier's bitmap, a byte map of the unreached
     once = True
     solve_bytes = 13  # levels, two queues, two bitmaps

@@ -85,6 +85,7 @@ class Program(ABC):
     touched: int = 0  # which state array an edge reads or writes at its head: prefetched
     state_bytes: int = 8  # near memory per vertex
     solve_bytes: int = 0  # more of it, when `solve` does the work
+    levels: bool = False  # gains by iterations that are levels, as long as they are
     hungry: bool = False  # makes use of memory that is left over, so that no cache may have it
     reruns: bool = False  # a vertex may be followed again in the same iteration, see `again`
     once: bool = False  # no vertex is followed twice, so there is nothing to keep

@@ -34,6 +34,7 @@ from isthmus.schedule import contribution
 from isthmus.schedule.plain import Schedule
 from isthmus.threads import Team
 
+ONCE_MORE = {"filter": 1}  # whole partitions hold whole lists of many vertices; single blocks hold few besides the active ones
 GROUPS = {"buffers": hytgraph.by_engine, "neighbours": hytgraph.combine, "apart": hytgraph.apart}
 
 
@@ -67,8 +68,9 @@ def run(
     number = 0
     ahead = program.everyone and parts.recipe.ahead and parts.recipe.cache != "vertices"  # which says late what it lacks
     rounds = parts.recipe.rounds if may_rerun(program, parts) else NEVER
+    recompute = parts.recipe.recompute and may_rerun(program, parts) and not program.levels and not rounds
+    frontier.loose = bool(rounds) or recompute or parts.queue is not None
     if rounds or parts.queue is not None:
-        frontier.loose = True
         program.unordered(state)
     while frontier.any() and (program.max_iter is None or number < program.max_iter):
         record = Iteration(number, frontier.count)
@@ -83,7 +85,8 @@ def run(
         record.decide += time.perf_counter() - deciding
         last = program.max_iter is not None and number + 1 == program.max_iter
         deliveries = itertools.chain(held, parts.pipeline.fetch(tasks, parts.schedule, misses, edges, ahead and not last and number > 0))
-        waited, worked = parts.worker.relax(deliveries, misses, partial(done, parts, record, misses), edges <= ALONE, rounds)
+        again = ONCE_MORE if recompute and link_bound(trace) else rounds
+        waited, worked = parts.worker.relax(deliveries, misses, partial(done, parts, record, misses), edges <= ALONE, again)
         record.wait += waited
         record.kernel += worked
         if parts.queue is not None and parts.activity is not None:
@@ -107,6 +110,11 @@ def run(
     parts.pipeline.drop_ahead()
     for delivery in parts.pipeline.unused:  # moved all the same
         trace.iterations[-1].delivered(delivery)
+
+
+def link_bound(trace: Trace) -> bool:
+    """Whether the last iteration waited for the link more than it worked."""
+    return bool(trace.iterations) and trace.iterations[-1].wait > trace.iterations[-1].kernel
 
 
 def serve(frontier: Frontier, sides: list[Side], parts: Parts, record: Iteration) -> Frontier:
