@@ -92,7 +92,8 @@ def run(
         if parts.queue is not None and parts.activity is not None:
             parts.queue.run(misses, parts.activity, record)
         for _ in range(rounds.get("cache", 0)):
-            serve_again(frontier, parts, record)
+            if not serve_again(frontier, parts, record):
+                break
         record.modelled = parts.modelled.iteration() if parts.modelled is not None else None
         number += 1
         more = program.after(state, frontier, facts, number)
@@ -134,16 +135,17 @@ def serve(frontier: Frontier, sides: list[Side], parts: Parts, record: Iteration
     return misses
 
 
-def serve_again(frontier: Frontier, parts: Parts, record: Iteration) -> None:
-    """Follow the vertices that the cache holds and that were marked meanwhile once more: that takes no transfer."""
+def serve_again(frontier: Frontier, parts: Parts, record: Iteration) -> bool:
+    """Follow the vertices that the cache holds and that were marked meanwhile once more, without a transfer; False: there are none."""
     delivery = parts.cache.everything()
     marked = parts.worker.marked(delivery, frontier) if delivery is not None else None
     if delivery is None or marked is None:
-        return
+        return False
     delivery.edges = marked
     waited, worked = parts.worker.relax(iter([delivery]), frontier, partial(done, parts, record, frontier), False)
     record.wait += waited
     record.kernel += worked
+    return True
 
 
 def count_hits(delivery: Delivery, record: Iteration) -> None:
