@@ -18,6 +18,7 @@ import pytest
 
 import isthmus as ist
 from isthmus.cli.main import main
+from isthmus.policies.recipes import RECIPES
 
 COMMAND = [sys.executable, "-m", "isthmus.cli.main"]
 SUMMARY = {"algorithm", "graph", "device", "policy", "memory", "seconds", "iterations", "transfer", "engines", "cache", "result"}
@@ -55,6 +56,11 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, st
         return Outcome(int(stopped.value.code or 0), *capsys.readouterr())
 
     return run
+
+
+def test_help_names_every_recipe(call: Any) -> None:
+    text = " ".join(call("bfs", "--help").out.split())
+    assert all(name in text for name in RECIPES)
 
 
 ALGORITHMS = {

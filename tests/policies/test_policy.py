@@ -11,6 +11,7 @@ from isthmus.link.hints import Hint
 from isthmus.link.link import Profile
 from isthmus.policies.policy import COMPACTION, FILTER, NOTHING, UNIFIED, ZERO_COPY
 from isthmus.policies.recipes import RECIPES, SWITCHES, recipe
+from isthmus.policies.words import WORDS
 
 DISK = Profile("a disk", 4096e5, 1e4, 4096, 128, True)  # a block alone costs ten times its share of a bulk read
 
@@ -42,6 +43,10 @@ def test_nothing_active_and_no_partition():
     for policy in (each.policy for each in RECIPES.values()):
         assert policy.choose(activity([0, 0], [0, 0], [4, 4]), DISK, 4).tolist() == [NOTHING, NOTHING]
         assert policy.choose(activity([], [], []), DISK, 4).size == 0
+
+
+def test_every_recipe_has_words_for_help_texts():
+    assert list(WORDS) == list(RECIPES)
 
 
 def test_an_unknown_recipe():

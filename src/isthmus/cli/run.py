@@ -10,6 +10,7 @@ import typer
 
 from isthmus.cli.compose import compose
 from isthmus.cli.options import Json, StorePath, Threads
+from isthmus.policies.words import WORDS
 
 Answer = dict[str, Any]
 Source = Annotated[str, typer.Option(help="The vertex to start from, by its own id.", show_default=False)]
@@ -18,8 +19,9 @@ Budget = Annotated[
     str | None,
     typer.Option(help="Near memory: 2GB, or 10% for vertex state plus that share of the edges. Default: 60 % of what is available."),
 ]
-PolicyOption = Annotated[str, typer.Option(help="How edges are brought near: auto, filter (whole partitions) or emogi (single blocks).")]
-DeviceOption = Annotated[str, typer.Option(help="auto or cpu.")]
+RECIPES = ", ".join(f"{name} ({words})" for name, words in WORDS.items())
+PolicyOption = Annotated[str, typer.Option(metavar="RECIPE", help=f"How edges are brought near: {RECIPES}.")]
+DeviceOption = Annotated[str, typer.Option(help="auto, cpu, or model:NAME for a modelled GPU.")]
 OutputOption = Annotated[Path | None, typer.Option("-o", "--output", help="Write the result: NAME.parquet, .csv or .npy.")]
 ReportOption = Annotated[Path | None, typer.Option(help="Write a page about the run: NAME.html.")]
 VerifyOption = Annotated[bool, typer.Option("--verify", help="Compare every block that is read with its checksum.")]
