@@ -96,7 +96,7 @@ def test_all_recipes_by_default(call: Any) -> None:
     lines = outcome.out.splitlines()
     assert lines[0] == "bfs on g.isthmus, cpu"
     assert lines[1].split()[:3] == ["recipe", "seconds", "x"]
-    assert [line.split()[0] for line in lines[2:-1]] == list(RECIPES)
+    assert [line.split()[0] for line in lines[2:-1] if line[0] != " "] == list(RECIPES)  # a mix of engines may take a second line
     assert lines[-1].startswith("Answers agree. Fastest: ")
     assert lines[-1].removeprefix("Answers agree. Fastest: ").rstrip(".") in RECIPES
     assert all(len(line) <= 80 for line in lines)
