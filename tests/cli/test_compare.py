@@ -233,3 +233,32 @@ def test_interrupted_between_recipes(stores: Path, tmp_path: Path) -> None:
     assert err.endswith("error: interrupted; nothing was changed\n")
     assert "Traceback" not in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_modelled_devices_are_judged_by_modelled_seconds(call: Any) -> None:
+    how = ["--device", "model:rtx2080ti", "--memory", "10%", "--rounds", 1]
+    found = call("compare", "pagerank", "g.isthmus", "--tol", 1e-3, *how, "--json")
+    assert found.code == 0, found.err
+    runs = found.json["runs"]
+    assert [run["recipe"] for run in runs] == list(RECIPES)
+    assert {run["device"] for run in runs} == {"model:rtx2080ti"}
+    assert found.json["fastest"] == min(runs, key=lambda run: run["seconds"]["modelled"])["recipe"]
+    assert "modelled s" in call("compare", "bfs", "g.isthmus", "--source", 0, *how, "--policies", "filter,emogi").out
+
+
+def test_parts_of_recipes_are_left_out(call: Any) -> None:
+    how = ["--device", "model:rtx2080ti", "--memory", "20%", "--tol", 1e-3, "--json"]
+    job = ["pagerank", "g.isthmus", *how]
+    twice, once = (call("run", *job, "--policy", "hytgraph", *off).json for off in ([], ["--without", "recompute"]))
+    assert twice["iterations"] < once["iterations"]
+    assert call("compare", *job, "--without", "cache,order", "--rounds", 1, "--policies", "hytgraph,scaph").code == 0
+    outcome = call("run", "bfs", "g.isthmus", "--source", 0, "--without", "hubs")
+    assert outcome.code == 2
+    assert "without: expected some of" in outcome.err
+
+
+def test_plans_for_modelled_devices(call: Any) -> None:
+    plan = call("plan", "bfs", "g.isthmus", "--source", 0, "--device", "model:h100", "--json").json
+    assert plan["device"] == "model:h100"
+    assert plan["link"]["block"] == 128
+    assert plan["pass"]["filter"]["seconds"] < plan["pass"]["unified"]["seconds"]

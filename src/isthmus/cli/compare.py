@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from isthmus.cli.options import RUNNING, Json, StorePath, Threads
-from isthmus.cli.run import Answer, Budget, DeviceOption, VerifyOption, add_algorithms, parsed
+from isthmus.cli.run import Answer, Budget, DeviceOption, VerifyOption, WithoutOption, add_algorithms, names, parsed
 
 PoliciesOption = Annotated[str | None, typer.Option(metavar="NAME,NAME...", help="Recipes to compare. Default: all of them.")]
 RoundsOption = Annotated[int, typer.Option(min=1, help="How often each recipe runs; the median counts.")]
@@ -17,15 +17,15 @@ ReportOption = Annotated[Path | None, typer.Option(help="Write a page about the 
 
 def shared(
     store: StorePath,
-    memory: Budget = None, policies: PoliciesOption = None, device: DeviceOption = "auto", rounds: RoundsOption = 3,
-    threads: Threads = None, verify: VerifyOption = False, report: ReportOption = None, json: Json = False,
+    memory: Budget = None, policies: PoliciesOption = None, without: WithoutOption = None, device: DeviceOption = "auto",
+    rounds: RoundsOption = 3, threads: Threads = None, verify: VerifyOption = False, report: ReportOption = None, json: Json = False,
 ) -> None:  # fmt: skip
     """The options of every comparison, as a signature."""
 
 
 def act(
-    name: str, answer: Answer, store: Path, memory: str | None, policies: str | None, device: str, rounds: int, threads: int | None,
-    verify: bool, report: Path | None, json: bool,
+    name: str, answer: Answer, store: Path, memory: str | None, policies: str | None, without: str | None, device: str, rounds: int,
+    threads: int | None, verify: bool, report: Path | None, json: bool,
 ) -> None:  # fmt: skip
     import isthmus
     from isthmus.cli.console import Watch, fail, say, show_json, warn
@@ -37,11 +37,11 @@ def act(
 
         page.check(report)
     graph = open_graph(store)
-    chosen = None if policies is None else [policy.strip() for policy in policies.split(",")]
+    chosen = None if policies is None else names(policies)
     with Watch(name) as watch:
         found = compare(
             getattr(isthmus, name), graph, **parsed(answer, graph), policies=chosen, rounds=rounds, memory=memory, device=device,
-            threads=threads, verify=verify, watch=watch.seen, say=watch.say,
+            without=names(without), threads=threads, verify=verify, watch=watch.seen, say=watch.say,
             begin=lambda recipe, number: watch.begin(f"{name} by {recipe}, {f'round {number} of {rounds}' if number else 'warming up'}"),
         )  # fmt: skip
     if report is not None:
@@ -70,14 +70,16 @@ def show(summary: dict[str, Any]) -> None:
     from rich.table import Table
 
     from isthmus.cli.console import out, people
-    from isthmus.runtime.compare import hits, mix
+    from isthmus.runtime.compare import hits, mix, seconds_of
 
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="cyan")
-    for title in ("recipe", "seconds", "x edges", "requests", "iterations", "hits", "engines by bytes"):
+    modelled = any("modelled" in run["seconds"] for run in summary["runs"])
+    for title in ("recipe", "modelled s" if modelled else "seconds", "x edges", "requests", "iterations", "hits", "engines by bytes"):
         table.add_column(title, justify="left" if title in ("recipe", "engines by bytes") else "right", no_wrap=title != "engines by bytes")
     for run in summary["runs"]:
         table.add_row(
-            run["recipe"], f"{run['seconds']['total']:.3f}", f"{run['transfer']['ratio']:.2f}", people(run["transfer"]["requests"]),
+            run["recipe"], f"{seconds_of(run):.{6 if modelled else 3}f}", f"{run['transfer']['ratio']:.2f}",
+            people(run["transfer"]["requests"]),
             f"{run['iterations']:,}", hits(run), mix(run), style="green" if run["recipe"] == summary["fastest"] else "",
         )  # fmt: skip
     out.print(table)

@@ -22,6 +22,9 @@ Budget = Annotated[
 RECIPES = ", ".join(f"{name} ({words})" for name, words in WORDS.items())
 PolicyOption = Annotated[str, typer.Option(metavar="RECIPE", help=f"How edges are brought near: {RECIPES}.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, or model:NAME for a modelled GPU.")]
+WithoutOption = Annotated[
+    str | None, typer.Option(metavar="PART,PART...", help="Parts of a recipe to switch off, such as cache. Answers stay the same.")
+]
 OutputOption = Annotated[Path | None, typer.Option("-o", "--output", help="Write the result: NAME.parquet, .csv or .npy.")]
 ReportOption = Annotated[Path | None, typer.Option(help="Write a page about the run: NAME.html.")]
 VerifyOption = Annotated[bool, typer.Option("--verify", help="Compare every block that is read with its checksum.")]
@@ -31,8 +34,8 @@ NUMBERS = {"personalization": "SHARE", "dangling": "SHARE", "fixed": "VOLTS", "c
 
 def shared(
     store: StorePath,
-    memory: Budget = None, policy: PolicyOption = "auto", device: DeviceOption = "auto", threads: Threads = None,
-    verify: VerifyOption = False, output: OutputOption = None, report: ReportOption = None, json: Json = False,
+    memory: Budget = None, policy: PolicyOption = "auto", without: WithoutOption = None, device: DeviceOption = "auto",
+    threads: Threads = None, verify: VerifyOption = False, output: OutputOption = None, report: ReportOption = None, json: Json = False,
 ) -> None:  # fmt: skip
     """The options of every algorithm, as a signature."""
 
@@ -229,8 +232,13 @@ def parsed(answer: Answer, graph: Any) -> Answer:
     return found
 
 
+def names(text: str | None) -> tuple[str, ...]:
+    """Names between commas."""
+    return tuple(name.strip() for name in text.split(",")) if text is not None else ()
+
+
 def act(
-    name: str, answer: Answer, store: Path, memory: str | None, policy: str, device: str, threads: int | None,
+    name: str, answer: Answer, store: Path, memory: str | None, policy: str, without: str | None, device: str, threads: int | None,
     verify: bool, output: Path | None, report: Path | None, json: bool,
 ) -> None:  # fmt: skip
     import isthmus
@@ -249,8 +257,8 @@ def act(
     graph = open_graph(store)
     with Watch(name) as watch:
         result = getattr(isthmus, name)(
-            graph, **parsed(answer, graph), memory=memory, policy=policy, device=device, threads=threads, verify=verify,
-            watch=watch.seen, say=watch.say,
+            graph, **parsed(answer, graph), memory=memory, policy=policy, without=names(without), device=device, threads=threads,
+            verify=verify, watch=watch.seen, say=watch.say,
         )  # fmt: skip
     if output is not None:
         result.save(output)

@@ -62,6 +62,7 @@ class Recipe:
     combine: str = "buffers"  # partitions in a task: as many as a buffer holds; or neighbours, at most k; or apart
     order: str = "plain"  # of tasks; or by contribution
     queue: bool = False  # whole partitions stay, and run again while others are on their way
+    pages: bool = False  # lists are read through pages; without a cache only a few of them stay
     hint: Hint = Hint.NONE  # for pages
     prefetch: bool = False  # fill a part of the pages before the start
     overlap: bool = True  # on a modelled device: packing, transfers and kernels of different tasks go on at once
@@ -92,7 +93,7 @@ def paged(hint: str) -> Recipe:
     """Unified memory with a hint."""
     chosen = Hint(hint)
     name = "unified" if chosen is Hint.NONE else f"unified:{hint}"
-    return Recipe(name, Fixed(name, UNIFIED), "pages", hint=chosen, prefetch=chosen.prefetches, host_decides=False)
+    return Recipe(name, Fixed(name, UNIFIED), "pages", pages=True, hint=chosen, prefetch=chosen.prefetches, host_decides=False)
 
 
 def by_value(variant: str) -> Recipe:
@@ -112,7 +113,7 @@ RECIPES: dict[str, Recipe] = {
         Recipe("emogi", Fixed("emogi", ZERO_COPY), host_decides=False),
         paged("none"),
         Recipe(
-            "grus", Fixed("grus", UNIFIED), "pages", hint=Hint.ACCESSED_BY, prefetch=True, deltas=True, host_decides=False
+            "grus", Fixed("grus", UNIFIED), "pages", pages=True, hint=Hint.ACCESSED_BY, prefetch=True, deltas=True, host_decides=False
         ),
         by_value("scaph"),
         Recipe(

@@ -13,7 +13,7 @@ from isthmus.errors import OptionError, StoreError
 from isthmus.memory import format_size
 from isthmus.report import panels
 from isthmus.report.series import series
-from isthmus.runtime.compare import hits, mix
+from isthmus.runtime.compare import hits, mix, seconds_of
 from isthmus.runtime.result import shown
 from isthmus.runtime.trace import Trace
 
@@ -66,7 +66,7 @@ def render(runs: Mapping[str, Run], failed: Mapping[str, str]) -> str:
     lines = {recipe: (series(run.trace), clean[recipe]) for recipe, run in runs.items()}
     template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     return template.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
-        version=isthmus.__version__, size=format_size, mix=mix, hits=hits,
+        version=isthmus.__version__, size=format_size, mix=mix, hits=hits, seconds_of=seconds_of,
         first=first, name=name, several=several, failed=as_text(dict(failed)),
         runs=[section(recipe, run.trace, clean[recipe], several) for recipe, run in runs.items()],
         rows=rows_of(clean), together=panels.together(lines) if several else [],
@@ -92,7 +92,9 @@ def cards(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
     """The figures that matter most: name, value, what it means."""
     seconds, transfer, memory = summary["seconds"], summary["transfer"], summary["memory"]
     near = f"of a budget of {format_size(memory['budget'])}"
+    modelled = [("modelled", f"{seconds['modelled'] * 1e3:.3f} ms", f"on {summary['device']}")] if "modelled" in seconds else []
     return [
+        *modelled,
         ("time", f"{seconds['total']:.3f} s", f"{seconds['wait']:.3f} s waiting for the link, {seconds['kernel']:.3f} s in edge loops"),
         ("iterations", f"{summary['iterations']:,}", f"{summary['graph']['vertices']:,} vertices, {summary['graph']['edges']:,} edges"),
         ("moved", format_size(transfer["bytes"]), f"in {transfer['requests']:,} requests"),
@@ -114,7 +116,7 @@ def memory(facts: dict[str, Any]) -> list[tuple[str, int, float]]:
 def rows_of(summaries: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """A comparison as a table; `best` marks the least of every column, `bar` is the share of the longest time."""
     columns = {
-        "seconds": [s["seconds"]["total"] for s in summaries.values()],
+        "seconds": [seconds_of(s) for s in summaries.values()],
         "moved": [s["transfer"]["bytes"] for s in summaries.values()],
         "requests": [s["transfer"]["requests"] for s in summaries.values()],
         "iterations": [s["iterations"] for s in summaries.values()],

@@ -82,7 +82,7 @@ def merged(first: Result, second: Result) -> Result:
     a["iterations"] += b["iterations"]
     for key in a["seconds"]:
         a["seconds"][key] += b["seconds"][key]
-    for key in ("bytes", "requests", "ratio"):
+    for key in a["transfer"]:
         a["transfer"][key] += b["transfer"][key]
     for key in a["cache"]:
         a["cache"][key] += b["cache"][key]

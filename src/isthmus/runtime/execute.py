@@ -150,6 +150,8 @@ def execute(
         if modelled is not None:
             seconds["modelled"] = modelled.set_up + sum(iteration.modelled or 0.0 for iteration in trace)
         summary = summarise(program, graph, name_of(device, model), policy, near, trace, seconds, sides)
+        if isinstance(link, ModelLink):
+            summary["transfer"]["back_bytes"] = link.total.back_bytes
         summary["result"] = program.summary(columns, state)
         return Result(program.name, graph, columns, trace, summary)
 
@@ -186,7 +188,7 @@ def near_memory(
 
 def page_bytes(near: Near, chosen: Recipe) -> int:
     """Near memory for the pages of a modelled link."""
-    return max(near.cache, LEAST_PAGES * BLOCK) if chosen.cache == "pages" and not near.resident else 0
+    return max(near.cache, LEAST_PAGES * BLOCK) if chosen.pages and not near.resident else 0
 
 
 def prefetch(engine: Engine, chosen: Recipe, sides: list[Side], near: Near, state: State) -> Moved:
@@ -299,9 +301,9 @@ def make_engines(
     engines: dict[str, Engine] = {
         "filter": Filter(), "zero_copy": ZeroCopy(gap), "compaction": Compaction(threads, link.profile.break_even_gap),
     }  # fmt: skip
-    if chosen.cache == "pages" and isinstance(link, ModelLink):
+    if chosen.pages and isinstance(link, ModelLink):
         engines["unified"] = Unified(link)
-    elif chosen.cache == "pages":
+    elif chosen.pages:
         widths = [width for side in sides for width in (side.width, side.weight_width) if width]
         pages = memory[BUFFERS * size :] if near.cache >= LEAST_PAGES * block else aligned_empty(LEAST_PAGES * block, np.uint8)
         engines["unified"] = Unified(Pages(link, [graph.arcs * width for width in widths], pages, chosen.hint.evicts))

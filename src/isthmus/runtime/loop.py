@@ -142,6 +142,7 @@ def serve_again(frontier: Frontier, parts: Parts, record: Iteration) -> bool:
     if delivery is None or marked is None:
         return False
     delivery.edges = marked
+    count_hits(delivery, record)
     waited, worked = parts.worker.relax(iter([delivery]), frontier, partial(done, parts, record, frontier), False)
     record.wait += waited
     record.kernel += worked

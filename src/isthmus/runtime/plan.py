@@ -23,13 +23,14 @@ from isthmus.errors import OptionError
 from isthmus.graph.graph import Graph
 from isthmus.graph.store import Store
 from isthmus.link.calibrate import profile_of
+from isthmus.link.device import Device
 from isthmus.link.link import Profile
 from isthmus.link.ram import PROFILE
 from isthmus.link.ssd import PIECE
 from isthmus.memory import format_size
 from isthmus.programs.program import Program
 from isthmus.runtime.budget import BUFFERS, Near
-from isthmus.runtime.execute import Rehearsed
+from isthmus.runtime.execute import Rehearsed, device_of, name_of
 from isthmus.runtime.result import Result
 
 
@@ -53,6 +54,7 @@ class Plan:
     policy: str
     device: str
     profile: Profile
+    model: Device | None = None
 
     @property
     def sections(self) -> list[int]:
@@ -74,7 +76,14 @@ class Plan:
         bulk = float(profile.seconds(moved, 0))
         alone = Cost(moved, blocks, float(profile.seconds(0, blocks)))
         packed = Cost(moved, reads, bulk + self.edge_bytes / profile.compaction)
-        return {"filter": Cost(moved, reads, bulk), "compaction": packed, "zero_copy": alone, "unified": alone}
+        paged = alone if self.model is None else self._paged(self.model)
+        return {"filter": Cost(moved, reads, bulk), "compaction": packed, "zero_copy": alone, "unified": paged}
+
+    def _paged(self, model: Device) -> Cost:
+        """Faults of neighbours make migrations grow, so that a pass comes near the peak of managed memory."""
+        page = model.managed.page_bytes
+        moved = sum(-(-size // page) * page for size in self.sections)
+        return Cost(moved, moved // self.profile.block, moved / (model.managed.peak_share * self.profile.bandwidth))
 
     def summary(self) -> dict[str, Any]:
         """What `isthmus plan --json` prints."""
@@ -101,7 +110,9 @@ class Plan:
 
     def notes(self) -> list[str]:
         notes = list(self.near.notes)
-        if self.graph.path is not None and not self.profile.measured:
+        if self.model is not None:
+            notes.append(f"seconds are modelled: {self.model.name}")
+        elif self.graph.path is not None and not self.profile.measured:
             notes.append(f"the disk has not been measured, so seconds are guesses; isthmus calibrate {self.graph.path} measures it")
         return notes
 
@@ -120,7 +131,7 @@ class Plan:
             ("least budget", format_size(near.least)),
             ("all in memory", f"from {format_size(near.whole)} on"),
             ("edges", format_size(self.edge_bytes)),
-            ("link", f"{self.profile}{'' if self.profile.measured else ' (not measured)'}"),
+            ("link", f"{self.profile}{'' if self.profile.measured or self.model is not None else ' (not measured)'}"),
         ]
 
 
@@ -135,8 +146,10 @@ def plan(algorithm: Callable[..., Result], graph: Graph, *args: Any, policy: str
     except Rehearsed:
         program, near = max(reversed(passes), key=lambda each: each[1].least)
         name = getattr(algorithm, "__name__", "")
-        device = "cpu" if device == "auto" else device
-        return Plan(name if name.isidentifier() else program.name, program, graph, near, policy, device, profile_for(graph))
+        model = device_of(device)
+        profile = profile_for(graph) if model is None else model.profile()
+        shown = name if name.isidentifier() else program.name
+        return Plan(shown, program, graph, near, policy, name_of(device, model), profile, model)
     raise OptionError(f"expected an algorithm of isthmus, got {algorithm!r}, which ran nothing")
 
 

@@ -1,0 +1,191 @@
+"""The published systems' mechanisms: each does what it is for, so that switching it off shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+
+DEVICE = "model:rtx2080ti"
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return ist.generate("rmat", tmp_path_factory.mktemp("g") / "g.isthmus", scale=15, seed=3, weights="1:40")
+
+
+@pytest.fixture(scope="module")
+def lattice(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return ist.generate("grid", tmp_path_factory.mktemp("g") / "l.isthmus", rows=120, columns=120, weights="1:9")
+
+
+def run(graph: Any, algorithm: str, policy: str, *off: str, memory: str = "20%", device: str = DEVICE, **given: Any) -> Any:
+    given = {"source": 5, **given} if algorithm in ("bfs", "sssp") else {"tol": 1e-3, **given}
+    return getattr(ist, algorithm)(graph, policy=policy, memory=memory, device=device, without=off, **given)
+
+
+def ratio(result: Any) -> float:
+    return float(result.summary()["transfer"]["ratio"])
+
+
+def modelled(result: Any) -> float:
+    return float(result.summary()["seconds"]["modelled"])
+
+
+def tasks(result: Any, engine: str) -> int:
+    return int(result.summary()["engines"].get(engine, {"tasks": 0})["tasks"])
+
+
+# HyTGraph
+
+
+def test_hytgraph_uses_all_three_engines(graph: Any) -> None:
+    assert {"filter", "compaction", "zero_copy"} <= set(run(graph, "sssp", "hytgraph").summary()["engines"])
+
+
+def test_recomputing_a_loaded_task_saves_iterations_and_bytes(graph: Any) -> None:
+    twice, once = run(graph, "pagerank", "hytgraph"), run(graph, "pagerank", "hytgraph", "recompute")
+    assert len(twice.trace) < 0.8 * len(once.trace)
+    assert ratio(twice) < 0.8 * ratio(once)
+
+
+def test_combination_makes_few_tasks_of_many_partitions(graph: Any) -> None:
+    together, apart = run(graph, "pagerank", "hytgraph"), run(graph, "pagerank", "hytgraph", "combine")
+    assert tasks(together, "filter") / len(together.trace) < 0.5 * tasks(apart, "filter") / len(apart.trace)
+    first = together.trace.iterations[0]
+    assert first.engines["filter"]["tasks"] >= first.partitions["filter"] / 4, "at most four partitions in a task"
+    assert modelled(together) < modelled(apart)
+
+
+def test_the_vertex_cache_serves_what_is_used_often(graph: Any) -> None:
+    kept, none = run(graph, "sssp", "hytgraph"), run(graph, "sssp", "hytgraph", "cache")
+    assert kept.summary()["cache"]["hit_edges"] > 0 == none.summary()["cache"]["hit_edges"]
+    assert ratio(kept) < ratio(none)
+    assert tasks(run(graph, "bfs", "hytgraph"), "cache") == 0, "a search in steps uses every list once"
+
+
+def test_order_by_contribution_goes_with_the_larger_deltas(graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tasks that are fetched are the same, and the first ones bring more."""
+    from isthmus.runtime import loop
+
+    seen: list[tuple[Any, list[Any]]] = []
+    ordered = loop.ordered
+
+    def spy(program: Any, state: Any, frontier: Any, given: Any, parts: Any) -> Any:
+        found = ordered(program, state, frontier, given, parts)
+        deltas = [state.arrays[2][frontier.rows(*bounds(task))].sum() for task in found if task.engine.name == "filter"]
+        seen.append(([task.engine.name for task in found], deltas))
+        assert {id(task) for task in found} == {id(task) for task in given}
+        return found
+
+    def bounds(task: Any) -> tuple[int, int]:
+        parts = task.side.partitions
+        return int(parts.first[task.partitions[0]]), int(parts.last[task.partitions[-1]])
+
+    monkeypatch.setattr(loop, "ordered", spy)
+
+    def falling(*off: str) -> float:
+        """Of all tasks, how many bring no more than the one before."""
+        seen.clear()
+        run(graph, "pagerank", "hytgraph", "cache", *off)
+        steps = np.concatenate([np.diff(deltas) for _, deltas in seen])
+        return float((steps <= 0).mean())
+
+    assert falling() > 0.95, "hubs that are cut count in each of their partitions"
+    assert all(names == sorted(names, key=["filter", "zero_copy", "compaction"].index) for names, _ in seen)
+    assert falling("order") < 0.9
+
+
+def test_overlap_hides_what_can_be_hidden(graph: Any) -> None:
+    assert modelled(run(graph, "pagerank", "filter")) < modelled(run(graph, "pagerank", "filter", "overlap"))
+
+
+# Scaph
+
+
+def test_scaph_moves_high_value_whole_and_the_rest_packed(graph: Any) -> None:
+    engines = run(graph, "sssp", "scaph").summary()["engines"]
+    assert engines["filter"]["bytes"] and engines["compaction"]["bytes"]
+    assert set(run(graph, "sssp", "scaph:hvsp").summary()["engines"]) <= {"filter", "cache"}
+    assert set(run(graph, "sssp", "scaph:lvsp").summary()["engines"]) == {"compaction"}
+    assert set(run(graph, "sssp", "scaph:lbase").summary()["engines"]) == {"filter"}
+
+
+def test_packing_moves_fewer_bytes(graph: Any) -> None:
+    assert ratio(run(graph, "sssp", "scaph:lvsp")) < 0.6 * ratio(run(graph, "sssp", "scaph:lbase"))
+
+
+def test_the_queue_runs_partitions_again_while_others_come(graph: Any, tmp_path: Any) -> None:
+    """A slow link leaves time for it."""
+    slow = tmp_path / "slow.toml"
+    slow.write_text("""
+base = "rtx2080ti"
+name = "slow"
+[link]
+bandwidth = { value = 1e9, source = "made up" }
+""")
+    again, once = (run(graph, "pagerank", "scaph:hvsp", *off, device=f"model:{slow}") for off in ((), ("queue",)))
+    assert tasks(again, "cache") > 5 * tasks(once, "cache")
+    assert len(again.trace) < len(once.trace)
+    assert ratio(again) < ratio(once)
+
+
+def test_high_value_partitions_stay(graph: Any) -> None:
+    stays, goes = run(graph, "sssp", "scaph"), run(graph, "sssp", "scaph", "cache")
+    assert stays.summary()["cache"]["hit_edges"] > goes.summary()["cache"]["hit_edges"]
+    assert ratio(stays) < ratio(goes)
+
+
+def test_running_twice_at_once_saves_iterations(graph: Any) -> None:
+    assert len(run(graph, "pagerank", "scaph:hbase").trace) < len(run(graph, "pagerank", "scaph:hbase", "recompute").trace)
+
+
+# Grus, and hints of unified memory
+
+
+def test_the_prefetched_region_saves_requests(tmp_path: Any) -> None:
+    lattice = ist.generate("grid", tmp_path / "g.isthmus", rows=300, columns=300, weights="1:9")
+    there, empty = (run(lattice, "sssp", "grus", *off, source=45150, threads=1) for off in ((), ("prefetch",)))
+    assert there.trace.iterations[0].bytes > 5 * empty.trace.iterations[0].bytes
+    assert sum(i.requests for i in there.trace.iterations[1:20]) < sum(i.requests for i in empty.trace.iterations[1:20])
+
+
+def test_grus_evicts_nothing(graph: Any) -> None:
+    """So bytes that are near stay, and later iterations of a loop over everything move the same."""
+    moved = [iteration.bytes for iteration in run(graph, "pagerank", "grus").trace][2:8]
+    assert max(moved) <= 1.01 * min(moved)
+    assert run(graph, "pagerank", "grus").summary()["transfer"]["back_bytes"] < 1e6
+
+
+def test_hints_say_what_becomes_of_pages(graph: Any) -> None:
+    none, read_mostly, accessed_by, prefetched = (
+        run(graph, "sssp", policy).summary()
+        for policy in ("unified", "unified:read-mostly", "unified:accessed-by", "unified:prefetch")
+    )
+    assert read_mostly["transfer"]["back_bytes"] < none["transfer"]["back_bytes"] / 100, "read-only copies are dropped"
+    assert read_mostly["seconds"]["modelled"] < none["seconds"]["modelled"]
+    assert accessed_by["transfer"]["bytes"] < none["transfer"]["bytes"], "single requests instead of pages that come and go"
+    assert prefetched["transfer"]["bytes"] > none["transfer"]["bytes"], "all edges once, though they do not fit"
+
+
+@pytest.mark.parametrize("policy", [
+    "scaph:hvsp", "scaph:lvsp", "scaph:hbase", "scaph:lbase", "unified:prefetch", "unified:accessed-by",
+    "unified:preferred-location", "unified:read-mostly", "unified:prefetch+accessed-by",
+])  # fmt: skip
+@pytest.mark.parametrize("device", [DEVICE, "cpu"])
+def test_variants_give_the_same_answers(graph: Any, policy: str, device: str) -> None:
+    for memory in ("10%", "60%"):
+        found = run(graph, "sssp", policy, memory=memory, device=device, threads=2)
+        assert found.summary()["policy"] == policy
+        assert np.array_equal(found.values, ist.sssp(graph, 5).values)
+
+
+@pytest.mark.parametrize("policy", ["hytgraph", "scaph", "grus"])
+@pytest.mark.parametrize("device", [DEVICE, "cpu"])
+@pytest.mark.parametrize("part", ["cache", "recompute", "combine", "order", "queue", "prefetch", "overlap"])
+def test_without_a_part_the_answer_is_the_same(lattice: Any, policy: str, device: str, part: str) -> None:
+    found = run(lattice, "sssp", policy, part, memory="40%", device=device)
+    assert np.array_equal(found.values, ist.sssp(lattice, 5).values)
