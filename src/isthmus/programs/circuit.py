@@ -25,8 +25,8 @@ import numpy as np
 
 from isthmus.errors import OptionError
 from isthmus.kernels import currents as kernels
-from isthmus.programs.pagerank import PULL
 from isthmus.programs.program import Array, Facts, Monotone, Program, State, monotone
+from isthmus.programs.sums import summing
 
 WEIGHING, MEASURING, STEPPING = range(3)  # what a pass multiplies: ones, the voltages, the direction of a step
 VOLTAGES, SUMS, DIRECTIONS, RESIDUAL, STRENGTHS, OHMS = range(6)
@@ -93,7 +93,7 @@ class Circuit(Program):
         return True
 
     def functions(self, facts: Facts) -> str:
-        return PULL.format(times_weight=" / w" if self._divide else " * w")
+        return summing(True, DIRECTIONS, SUMS, " / w" if self._divide else " * w")
 
     def begin(self, facts: Facts) -> State:
         n = facts.vertices

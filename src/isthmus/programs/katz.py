@@ -16,8 +16,8 @@ import numpy as np
 
 from isthmus.errors import OptionError
 from isthmus.kernels import scores
-from isthmus.programs.pagerank import PULL, PUSH
 from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.sums import summing
 
 
 class Katz(Program):
@@ -45,7 +45,7 @@ class Katz(Program):
         return self._weight
 
     def functions(self, facts: Facts) -> str:
-        return (PULL if self.pulls else PUSH).format(times_weight=" * w" if self._weight else "")
+        return summing(self.pulls, 2, 1, " * w" if self._weight else "")
 
     def begin(self, facts: Facts) -> State:
         """Values, the residual, and alpha times what was taken from it."""

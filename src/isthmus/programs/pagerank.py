@@ -21,33 +21,7 @@ from isthmus.errors import OptionError
 from isthmus.kernels import sweeps
 from isthmus.programs.program import Array, Facts, NearEdges, Program, Seen, State
 from isthmus.programs.ranking import Ranking
-
-PUSH = """
-@compiled
-def source(u, degree, state, params):
-    return state[1][u]
-
-
-@compiled
-def edge(x, u, v, w, state, params):
-    atomic_add(state[0], v, x{times_weight})
-    return False
-"""
-PULL = """
-@compiled
-def nothing(params):
-    return 0.0
-
-
-@compiled
-def sent(total, u, w, state, params):
-    return total + state[1][u]{times_weight}
-
-
-@compiled
-def received(v, total, state, params):
-    atomic_add(state[0], v, total)
-"""
+from isthmus.programs.sums import summing
 
 
 class PageRank(Program):
@@ -83,7 +57,7 @@ class PageRank(Program):
         return self.strengths is not None
 
     def functions(self, facts: Facts) -> str:
-        return (PULL if self.pulls else PUSH).format(times_weight=" * w" if self.strengths is not None else "")
+        return summing(self.pulls, 1, 0, " * w" if self.strengths is not None else "")
 
     def begin(self, facts: Facts) -> State:
         n = facts.vertices
