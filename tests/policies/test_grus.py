@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from isthmus.frontier import Activity
-from isthmus.policies.grus import TAU_EVERYONE, TAU_SEARCH, choose, prefetched, region
-from isthmus.policies.policy import CACHE, NOTHING, UNIFIED, ZERO_COPY
+from isthmus.policies.grus import TAU_EVERYONE, TAU_SEARCH, prefetched, region
 
 GB = 1 << 30
 SIZES = np.array([1 * GB, 2 * GB, 28 * GB])  # state, offsets, edges
@@ -52,25 +50,6 @@ def test_a_region_of_whole_partitions():
     assert region(np.empty(0, np.int64), 5000).size == 0
 
 
-def activity(edges):
-    edges = np.array(edges, np.int64)
-    return Activity(np.minimum(edges, 1), edges, edges, edges)
-
-
-def test_near_then_migrating_then_direct():
-    near = np.array([False, True, False, True, False, False])
-    found = choose(activity([5, 5, 0, 0, 5, 5]), near, np.full(6, 100), 150)
-    assert found.tolist() == [UNIFIED, CACHE, NOTHING, NOTHING, ZERO_COPY, ZERO_COPY]
-    assert choose(activity([5, 5, 0, 0, 5, 5]), near, np.full(6, 100), 300).tolist().count(UNIFIED) == 3
-    assert UNIFIED not in choose(activity([5, 5, 0, 0, 5, 5]), near, np.full(6, 100), 0)
-
-
-def test_full_is_full():
-    """A small partition behind one that did not fit is read directly as well."""
-    found = choose(activity([1, 1, 1]), np.zeros(3, np.bool_), np.array([80, 50, 10]), 100)
-    assert found.tolist() == [UNIFIED, ZERO_COPY, ZERO_COPY]
-
-
 sizes = hnp.arrays(np.int64, st.integers(1, 30), elements=st.integers(1, 1 << 36))
 
 
@@ -91,13 +70,3 @@ def test_no_more_is_prefetched_than_there_is_room(sizes, near_bytes, tau):
     assert found.sum() <= near_bytes
     assert (found <= sizes).all()
     assert (found >= 0).all()
-
-
-@given(sizes, st.integers(0, 1 << 38), st.data())
-def test_what_migrates_fits(sizes, room, data):
-    flags = st.lists(st.booleans(), min_size=sizes.size, max_size=sizes.size)
-    edges, near = np.array(data.draw(flags), np.int64), np.array(data.draw(flags))
-    found = choose(activity(edges), near, sizes, room)
-    assert sizes[found == UNIFIED].sum() <= room
-    assert ((found != NOTHING) == (edges > 0)).all()
-    assert ((found == CACHE) == (near & (edges > 0))).all()

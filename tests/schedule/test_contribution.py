@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from isthmus.frontier import Frontier
 from isthmus.graph.partition import Partitions, cut
 from isthmus.programs.program import INT_MAX
-from isthmus.schedule.contribution import RERUNS, STAGES, order, priorities, task_priorities
+from isthmus.schedule.contribution import STAGES, order, priorities
 from isthmus.threads import Team
 
 # Degrees 2, 0, 2, 6, 2 in partitions of 4 edges: vertex 3 is cut over two of them.
@@ -97,12 +97,6 @@ def test_lists_and_marks_agree_with_a_plain_loop(team, degrees, size, data):
         assert priorities(front, partitions, offsets, True, residual, residual, team).tolist() == wanted
 
 
-def test_tasks_are_as_urgent_as_their_partitions_together():
-    found = task_priorities(np.array([1.0, 2, 4, 8]), np.array([0, 2, 1]), np.array([0, 2, 3]))
-    assert found.tolist() == [5, 2]
-    assert task_priorities(np.zeros(0), np.empty(0, np.int64), np.zeros(1, np.int64)).size == 0
-
-
 def test_filter_tasks_by_priority_then_zero_copy_then_compaction():
     stages = np.array([STAGES[name] for name in ("compaction", "filter", "zero_copy", "filter", "filter")])
     found = order(stages, np.array([99.0, 1, 50, 7, 7]))
@@ -112,7 +106,3 @@ def test_filter_tasks_by_priority_then_zero_copy_then_compaction():
 def test_without_priorities_the_order_of_the_partitions_stays():
     assert order(np.zeros(4, np.int64), np.array([1.0, 3, 2, 4])).tolist() == [3, 1, 2, 0]
     assert order(np.zeros(4, np.int64), np.zeros(4)).tolist() == [0, 1, 2, 3]
-
-
-def test_only_filter_tasks_run_again_and_once():
-    assert [RERUNS.get(engine, 0) for engine in STAGES] == [1, 0, 0]

@@ -4,7 +4,8 @@ Grus (Wang et al., TACO 2021), section 4.1.2 and Algorithm 1. Structures are pre
 vertex state and frontier, then offsets, then edges. The first that does not fit (always the edges, here) is prefetched up
 to tau of the near memory left, and nothing below it: the part that holds the source's edges with tau = 0.5 for searches,
 the part from the start with tau = 0.8 where all vertices are active at first. The memory left over fills with what is
-used first (migration); once it is full, what is not near is read directly, and nothing is evicted.
+used first (migration); once it is full, what is not near is read directly, and nothing is evicted: pages do that by
+themselves (`link/managed.py` with the hint accessed-by, `link/pages.py` without eviction). Only what to prefetch is decided here.
 
 Where this differs: the paper's "chunk containing the source's edges" is placed so that the source is in its middle, as
 far as the ends allow. Prefetching ends at whole partitions. Algorithm 1 takes a structure that fits exactly for one that does
@@ -16,9 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from isthmus.frontier import Activity
 from isthmus.link.link import Array
-from isthmus.policies.policy import CACHE, NOTHING, UNIFIED, ZERO_COPY
 
 TAU_SEARCH, TAU_EVERYONE = 0.5, 0.8  # Grus, validated in its section 6.3: share of the near memory left
 
@@ -43,16 +42,3 @@ def region(partition_bytes: Array, room: int, source: int | None = None) -> Arra
         middle = (cuts[source] + cuts[source + 1]) // 2
         begin = int(np.clip(middle - room // 2, 0, max(int(cuts[-1]) - room, 0)))
     return np.asarray((cuts[:-1] >= begin) & (cuts[1:] <= begin + room))
-
-
-def choose(activity: Activity, near: Array, missing_bytes: Array, room: int) -> Array:
-    """CACHE where a partition is near, UNIFIED for those that migrate into `room` bytes, ZERO_COPY for the rest.
-
-    `near`: partitions that were prefetched or have migrated. `missing_bytes`: what the others would take. They migrate
-    in the order of their numbers until one does not fit: then near memory counts as full.
-    """
-    active = activity.edges > 0
-    asked = np.where(active & ~near, missing_bytes, 0)
-    fits = np.cumsum(asked, dtype=np.int64) <= room
-    choice = np.where(near, CACHE, np.where(fits, UNIFIED, ZERO_COPY))
-    return np.where(active, choice, NOTHING)

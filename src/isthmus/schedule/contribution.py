@@ -22,7 +22,6 @@ from isthmus.graph.partition import Partitions
 from isthmus.kernels import priority as kernels
 
 STAGES = {"filter": 0, "zero_copy": 1, "compaction": 2}  # engines, in the order their tasks run
-RERUNS = {"filter": 1}  # HyTGraph: how often a loaded task is computed again, by engine; others never
 
 
 def priorities(
@@ -47,11 +46,6 @@ def priorities(
 
     team.each(one, len(partitions))
     return found
-
-
-def task_priorities(priorities: Array, partitions: Array, cuts: Array) -> Array:
-    """Priority of tasks, of which g holds partitions[cuts[g]:cuts[g + 1]]; none is empty."""
-    return np.add.reduceat(priorities[partitions], cuts[:-1]) if partitions.size else np.empty(0, np.float64)
 
 
 def order(stages: Array, priorities: Array) -> Array:
