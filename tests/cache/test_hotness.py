@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isthmus.cache.hotness import at_first, candidates, heat, hubs, look, refresh
+from isthmus.cache.hotness import at_first, candidates, heat, hubs, look
 from isthmus.frontier import Frontier
 from isthmus.threads import Team
 
@@ -172,36 +172,3 @@ def test_counting_before_the_look_catches_what_comes_back_once(team):
     trace = [np.array([v, v + 1]) for v in range(19)]
     assert hits(trace, offsets, 4, True, team) == 36  # the second time, each of 18
     assert hits(trace, offsets, 4, False, team) == 0
-
-
-def test_a_refresh_keeps_what_is_there_and_sets_room_aside():
-    """In the cache: 3, 0 and, without its edges so far, 4. Wanted: 1, 3 and 4."""
-    found = refresh(counts(0, 1, 0, 1, 1, 0), counts(1, 0, 0, 1, 0, 0), np.array([0, 3, 4]), OFFSETS)
-    assert found.lists.tolist() == [3, 1, 4]
-    assert found.begins.tolist() == [0, 4, 5, 7]
-    assert found.kept == 1
-    assert found.evicted.tolist() == [0]
-
-
-def test_a_first_refresh_awaits_everything():
-    found = refresh(counts(1, 1, 0, 0, 0, 0), NOBODY, np.empty(0, np.int64), OFFSETS)
-    assert (found.lists.tolist(), found.kept, found.evicted.tolist()) == ([0, 1], 0, [])
-
-
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 9), st.booleans(), st.booleans(), st.booleans()), min_size=1, max_size=30), st.randoms())
-def test_a_refresh_moves_lists_to_the_front_only(vertices, random):
-    degrees, wanted, room, filled = (np.array(column) for column in zip(*vertices, strict=True))
-    filled = filled & room
-    lists = np.flatnonzero(room)
-    random.shuffle(lists)
-    offsets = np.concatenate([[0], np.cumsum(degrees)])
-    found = refresh(wanted.astype(np.uint8), filled.astype(np.uint8), lists, offsets)
-    before = dict(zip(lists.tolist(), np.concatenate([[0], np.cumsum(degrees[lists])]).tolist(), strict=False))
-    for vertex, begin in zip(found.lists[: found.kept].tolist(), found.begins.tolist(), strict=False):
-        assert wanted[vertex]
-        assert filled[vertex]
-        assert begin <= before[vertex]
-    assert sorted(found.lists) == marked(wanted)
-    assert sorted(found.evicted) == marked(filled & ~wanted)
-    assert found.begins[-1] == degrees[wanted].sum()

@@ -45,9 +45,7 @@ def iterate(cache, far, active, dense=False, engine="zero_copy", blocks=64):
     """One iteration as the loop does it: edges served, edges brought."""
     frontier, side = far.frontier(active, dense), far.side
     misses, hits = cache.serve(frontier, side)
-    served = sides.delivered(hits, frontier)
-    for delivery in hits:
-        cache.keep(delivery)
+    served = sides.delivered(hits, frontier, cache.keep)
     cache.refresh(frontier)
     brought = sides.Edges()
     if len(side.partitions):
@@ -63,14 +61,14 @@ def iterate(cache, far, active, dense=False, engine="zero_copy", blocks=64):
 
 def check(cache, far):
     """Everything that is held is as it is in the store, in room of its own, and within the capacity."""
-    begins, offsets = cache._begins, far.side.offsets
-    assert begins[-1] <= cache.capacity
+    begins, offsets, lists = cache._begins, far.side.offsets, cache._lists[: cache._count]
+    assert np.diff(offsets)[lists].sum() <= cache.capacity
     assert cache._weights is None or cache._weights.flags.aligned
-    held = cache._lists[cache._filled[cache._lists] != 0]
+    held = lists[cache._filled[lists] != 0]
     assert set(held.tolist()) == set(np.flatnonzero(cache._filled).tolist())
-    assert set(held.tolist()) <= set(np.flatnonzero(cache._wanted).tolist())
+    assert set(lists.tolist()) == set(np.flatnonzero(cache._wanted).tolist())
     for u in held.tolist():
-        at, degree = int(begins[cache._places[u]]), int(offsets[u + 1] - offsets[u])
+        at, degree = int(begins[u]), int(offsets[u + 1] - offsets[u])
         edges = np.arange(offsets[u], offsets[u + 1])
         assert cache._targets[at : at + degree].tolist() == edges.tolist()
         if cache._weights is not None:
@@ -94,6 +92,19 @@ def test_served_and_brought_are_all_active_edges_each_once(team, kind, capacity,
         check(cache, far)
 
 
+def test_a_few_vertices_at_a_time(team, monkeypatch):
+    """Large frontiers are served piece by piece, which takes less memory."""
+    far = sides.far(DEGREES)
+    cache = make(far, 504, team)
+    iterate(cache, far, range(len(DEGREES)))
+    whole = list(cache.serve(far.frontier(None), far.side)[1])
+    monkeypatch.setattr("isthmus.cache.vertex_cache.VERTICES", 4)
+    for deliveries in (cache.serve(far.frontier(None), far.side)[1], cache.everything()):
+        pieces = list(deliveries)
+        assert len(pieces) > len(whole) == 1
+        assert sides.delivered(pieces, far.frontier(None)) == sides.delivered(whole, far.frontier(None))
+
+
 def test_everyone(team):
     far = sides.far(DEGREES)
     cache = make(far, 100, team)
@@ -105,7 +116,7 @@ def test_everyone(team):
             Task(ENGINES["zero_copy"], far.side, np.arange(len(far.side.partitions))), misses, far.link, far.buffer, 0), misses, cache.keep)
         cache.refresh(frontier)
         assert found == far.edges(range(far.vertices))
-    assert len(hits) == 1
+    assert sum(1 for _ in cache.serve(far.frontier(None), far.side)[1]) == 1
 
 
 def test_the_misses_share_what_comes_next(team):

@@ -31,13 +31,13 @@ class Cache:
 
     bytes: int = 0  # near memory it takes
 
-    def serve(self, frontier: Frontier, side: Side) -> tuple[Frontier, list[Delivery]]:
-        """Deliveries of active vertices that are held, and the frontier of the others."""
-        return frontier, []
+    def serve(self, frontier: Frontier, side: Side) -> tuple[Frontier, Iterator[Delivery]]:
+        """The frontier of active vertices that are not held, and deliveries of the others, to be taken before `refresh`."""
+        return frontier, iter(())
 
-    def everything(self) -> Delivery | None:
-        """All lists that are held, active or not; None: this cache holds no lists."""
-        return None
+    def everything(self) -> Iterator[Delivery]:
+        """All lists that are held, active or not."""
+        return iter(())
 
     def refresh(self, frontier: Frontier) -> None:
         """Called when those deliveries are done, before the others' edges move: decide anew what to hold."""

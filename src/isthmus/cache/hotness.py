@@ -100,27 +100,3 @@ def look(
     fresh, total = (sum(column) for column in zip(*parts, strict=True)) if parts else (0, 0)
     refresh = bool(fresh > changed * total)
     return Look(found if refresh else wanted, True, refresh)
-
-
-@dataclass(frozen=True)
-class Refresh:
-    """What the cache holds after a refresh: `lists[i]` from edge `begins[i]` to `begins[i + 1]`.
-
-    The first `kept` lists are there and move towards the front, none over one before it; the others are awaited.
-    """
-
-    lists: Array
-    begins: Array
-    kept: int
-    evicted: Array  # vertices whose edges leave
-
-
-def refresh(wanted: Array, filled: Array, lists: Array, offsets: Array) -> Refresh:
-    """From the vertices that have room in the cache now, as they lie there, to those wanted. `wanted`, `filled` are marks."""
-    there = lists[filled[lists] != 0]
-    stays = wanted[there] != 0
-    awaited = np.flatnonzero((wanted != 0) & (filled == 0))
-    fresh = np.concatenate([there[stays], awaited])
-    begins = np.zeros(fresh.size + 1, np.int64)
-    np.cumsum(offsets[fresh + 1] - offsets[fresh], out=begins[1:])
-    return Refresh(fresh, begins, int(stays.sum()), there[~stays])

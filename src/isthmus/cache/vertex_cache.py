@@ -1,12 +1,13 @@
 """The vertex-centric cache (HyTGraph, journal version, section VII): lists of the vertices used most often.
 
 `cache/hotness.py` decides; this file holds the lists and does what was decided. New lists are kept when they come
-over the link for the work itself. Near memory: 8 bytes per vertex besides the lists.
+over the link for the work itself. Near memory: 12 bytes per vertex besides the lists.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from isthmus.frontier import Frontier
 from isthmus.kernels import keep
 from isthmus.link.link import Array
 
-VERTEX_BYTES = 8  # hotness, wanted, filled, marks of misses: a byte each; and a place
+VERTEX_BYTES = 12  # hotness, wanted, filled, marks of misses: a byte each; where its list begins; a place in their order
+VERTICES = 1 << 18  # looked at for one delivery
 
 
 class VertexCache(Cache):
@@ -34,33 +36,38 @@ class VertexCache(Cache):
         self._hotness, self._filled = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
         self._misses = np.zeros(-(-n // 8) * 8, np.uint8)  # whole words, as marks are
         self._wanted = hotness.hubs(side.offsets, self.capacity) if by_degree else hotness.at_first(side.offsets, self.capacity, team)
-        self._places = np.zeros(n, np.uint32)  # of each vertex in the lists
-        self._lists = np.empty(0, np.int64)
-        self._begins = np.zeros(1, np.int64)
+        self._begins = np.zeros(n, np.uint32 if self.capacity < 1 << 32 else np.int64)  # of each list that has room
+        self._lists = np.empty(min(n, self.capacity), np.uint32)  # in the order in which they lie there
+        self._count = 0
         self._processed = self.refreshes = 0
         self._engine = Held()
         self._lock = threading.Lock()
         self.bytes = memory.size
         self._lay_out()
 
-    def serve(self, frontier: Frontier, side: Side) -> tuple[Frontier, list[Delivery]]:
+    def serve(self, frontier: Frontier, side: Side) -> tuple[Frontier, Iterator[Delivery]]:
         if not self.capacity:
-            return frontier, []
-        active = frontier.rows(0, frontier.vertices)
-        hits = active[self._filled[active] != 0].astype(np.int64)
-        misses = frontier.without(self._filled, self._misses, self._team)
-        if not hits.size:
-            return misses, []
-        begins = self._begins[self._places[hits]]
-        rows = Rows(hits, begins, begins, side.offsets[hits + 1] - side.offsets[hits])
-        return misses, [Delivery(Task(self._engine, side, np.empty(0, np.int64)), self._targets, self._weights, rows)]
+            return frontier, iter(())
+        return frontier.without(self._filled, self._misses, self._team), self._hits(frontier)
 
-    def everything(self) -> Delivery | None:
-        lists = self._lists[self._filled[self._lists] == 1]
-        begins = self._begins[self._places[lists]]
-        rows = Rows(lists, begins, begins, self._side.offsets[lists + 1] - self._side.offsets[lists])
-        task = Task(self._engine, self._side, np.empty(0, np.int64))
-        return Delivery(task, self._targets, self._weights, rows) if lists.size else None
+    def _hits(self, frontier: Frontier) -> Iterator[Delivery]:
+        step = VERTICES if frontier.list is None else max(1, frontier.vertices)
+        for first in range(0, frontier.vertices, step):
+            active = frontier.rows(first, min(first + step, frontier.vertices))
+            hits = active[self._filled[active] != 0]
+            if hits.size:
+                yield self._delivery(hits.astype(np.int64))
+
+    def everything(self) -> Iterator[Delivery]:
+        for first in range(0, self._filled.size if self.capacity else 0, VERTICES):
+            lists = np.flatnonzero(self._filled[first : first + VERTICES]) + first
+            if lists.size:
+                yield self._delivery(lists)
+
+    def _delivery(self, vertices: Array) -> Delivery:
+        begins = self._begins[vertices].astype(np.int64)
+        rows = Rows(vertices, begins, begins, self._side.offsets[vertices + 1] - self._side.offsets[vertices])
+        return Delivery(Task(self._engine, self._side, np.empty(0, np.int64)), self._targets, self._weights, rows)
 
     def refresh(self, frontier: Frontier) -> None:
         if not self.capacity or self._by_degree:
@@ -81,14 +88,11 @@ class VertexCache(Cache):
 
     def _lay_out(self) -> None:
         """Lists that stay move together, those that leave are forgotten, room is set aside for those awaited."""
-        plan = hotness.refresh(self._wanted, self._filled, self._lists, self._side.offsets)
-        stay = plan.lists[: plan.kept]
-        old, lengths = self._begins[self._places[stay]], np.diff(plan.begins[: plan.kept + 1])
-        arrays = [self._targets] if self._weights is None else [self._targets, self._weights]
-        self._team.each(lambda k: keep.move_together(arrays[k], old, lengths, plan.begins), len(arrays))
-        self._filled[plan.evicted] = 0
-        self._lists, self._begins = plan.lists, plan.begins
-        self._places[self._lists] = np.arange(self._lists.size, dtype=np.uint32)
+        weights = self._targets[:0] if self._weights is None else self._weights
+        self._count = keep.lay_out(
+            self._lists, self._count, self._wanted, self._filled, self._side.offsets, self._begins, self._targets, weights,
+            self._weights is not None,
+        )  # fmt: skip
 
     def keep(self, delivery: Delivery) -> None:
         side = delivery.task.side
@@ -99,7 +103,7 @@ class VertexCache(Cache):
         for vertices, begins, weight_begins, lengths in pieces(delivery):
             keep.keep_rows(
                 vertices, begins, weight_begins, lengths, side.offsets, delivery.targets, none if weights is None else weights,
-                self._wanted, self._filled, self._places, self._begins, self._targets, none if weights is None else self._weights,
+                self._wanted, self._filled, self._begins, self._targets, none if weights is None else self._weights,
                 weights is not None,
             )  # fmt: skip
 

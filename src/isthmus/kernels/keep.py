@@ -1,4 +1,4 @@
-"""Lists that a cache keeps: moved together, and copied in as they come by."""
+"""Lists that a cache keeps: laid out one behind the other, and copied in as they come by."""
 
 from __future__ import annotations
 
@@ -11,18 +11,47 @@ from isthmus.kernels.compile import kernel
 
 
 @kernel
-def move_together(array: Any, old: Any, lengths: Any, begins: Any) -> None:
-    """List i goes from old[i] to begins[i], which is never behind it, nor before the end of the one before."""
-    for i in range(lengths.size):
-        if old[i] != begins[i]:
-            for k in range(lengths[i]):
-                array[begins[i] + k] = array[old[i] + k]
+def lay_out(
+    lists: Any, count: Any, wanted: Any, filled: Any, offsets: Any, begins: Any, targets: Any, weights: Any, weighted: Any
+) -> Any:
+    """From `lists`, the first `count` of which have room in this order, to all that are wanted; returns how many.
+
+    Lists that stay move towards the front, none over one before it; the others are forgotten; room is set aside behind them
+    for those awaited. All in place: at this point there may be no memory to spare.
+    """
+    kept = at = int64(0)
+    for i in range(count):
+        u = int64(lists[i])
+        if not filled[u]:
+            continue
+        if not wanted[u]:
+            filled[u] = 0
+            continue
+        begin = int64(begins[u])
+        size = offsets[u + 1] - offsets[u]
+        if begin != at:
+            for k in range(size):
+                targets[at + k] = targets[begin + k]
+            if weighted:
+                for k in range(size):
+                    weights[at + k] = weights[begin + k]
+        begins[u] = at
+        lists[kept] = u
+        at += size
+        kept += 1
+    for u in range(wanted.size):
+        if wanted[u] and not filled[u]:
+            begins[u] = at
+            lists[kept] = u
+            at += offsets[u + 1] - offsets[u]
+            kept += 1
+    return kept
 
 
 @kernel
 def keep_rows(
     vertices: Any, begins: Any, weight_begins: Any, lengths: Any, offsets: Any, targets: Any, weights: Any,
-    wanted: Any, filled: Any, places: Any, list_begins: Any, kept_targets: Any, kept_weights: Any, weighted: Any,
+    wanted: Any, filled: Any, kept_begins: Any, kept_targets: Any, kept_weights: Any, weighted: Any,
 ) -> Any:  # fmt: skip
     """Copy the rows that are wanted, whole and not there yet; returns how many. `filled` turns 2 while a list is copied."""
     count = 0
@@ -33,7 +62,7 @@ def keep_rows(
             continue
         if atomic_exchange(filled, u, uint8(2)) != 0:
             continue  # another thread has it too
-        to = list_begins[places[u]]
+        to = int64(kept_begins[u])
         for k in range(size):
             kept_targets[to + k] = targets[begins[i] + k]
         if weighted:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -123,10 +123,10 @@ def serve(frontier: Frontier, sides: list[Side], parts: Parts, record: Iteration
     start = time.perf_counter()
     misses, hits = parts.cache.serve(frontier, sides[0])
     record.decide += time.perf_counter() - start
-    for delivery in hits:
-        count_hits(delivery, record)
-    if hits:
-        waited, worked = parts.worker.relax(iter(hits), frontier, partial(done, parts, record, frontier), False)
+    first = next(hits, None)
+    if first is not None:
+        deliveries = counted(itertools.chain([first], hits), record)
+        waited, worked = parts.worker.relax(deliveries, frontier, partial(done, parts, record, frontier), False)
         record.wait += waited
         record.kernel += worked
     start = time.perf_counter()
@@ -137,25 +137,29 @@ def serve(frontier: Frontier, sides: list[Side], parts: Parts, record: Iteration
 
 def serve_again(frontier: Frontier, parts: Parts, record: Iteration) -> bool:
     """Follow the vertices that the cache holds and that were marked meanwhile once more, without a transfer; False: there are none."""
-    delivery = parts.cache.everything()
-    marked = parts.worker.marked(delivery, frontier) if delivery is not None else None
-    if delivery is None or marked is None:
-        return False
-    delivery.edges = marked
-    count_hits(delivery, record)
-    waited, worked = parts.worker.relax(iter([delivery]), frontier, partial(done, parts, record, frontier), False)
-    record.wait += waited
-    record.kernel += worked
-    return True
+    found = False
+    for delivery in parts.cache.everything():
+        marked = parts.worker.marked(delivery, frontier)
+        if marked is None:
+            continue
+        found, delivery.edges = True, marked
+        deliveries = counted(iter([delivery]), record)
+        waited, worked = parts.worker.relax(deliveries, frontier, partial(done, parts, record, frontier), False)
+        record.wait += waited
+        record.kernel += worked
+    return found
 
 
-def count_hits(delivery: Delivery, record: Iteration) -> None:
-    edges = delivery.edges
-    assert isinstance(edges, Rows)
-    count = int(edges.lengths.sum())
-    record.hit_edges += count
-    record.active_edges += count
-    record.engines["cache"]["tasks"] += 1
+def counted(hits: Iterator[Delivery], record: Iteration) -> Iterator[Delivery]:
+    """Deliveries out of the cache, counted as they are taken."""
+    for delivery in hits:
+        edges = delivery.edges
+        assert isinstance(edges, Rows)
+        count = int(edges.lengths.sum())
+        record.hit_edges += count
+        record.active_edges += count
+        record.engines["cache"]["tasks"] += 1
+        yield delivery
 
 
 def learn(parts: Parts, record: Iteration) -> None:
