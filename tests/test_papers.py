@@ -81,6 +81,6 @@ def test_a_scaled_card(module, tmp_path):
     lab = module("lab").Lab(tmp_path, [], 7)
     card, small = find("rtx2080ti"), find(lab.scaled("rtx2080ti", 10_000_000, 1e9))
     assert small.near.launch_seconds == pytest.approx(card.near.launch_seconds / 100)
-    assert small.managed.block_bytes == 16384
+    assert small.managed.block_bytes == 65536
     assert small.managed.fault_seconds / small.managed.batch_faults == pytest.approx(card.managed.fault_seconds / 256)
     assert small.link.bandwidth == card.link.bandwidth and small.link.direct == card.link.direct

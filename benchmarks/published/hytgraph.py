@@ -61,6 +61,7 @@ CARDS = {
     "SSSP": {"subway": "4.6-5.1", "grus": "3.1-6.3", "emogi": "2.1-2.3"},
 }
 CACHE_BYTES = (0, 0.5, 1, 1.5, 2)  # GB of figure 8
+SMALL = 1 << 22  # arcs
 NEAR_SHARE = {"PR": 0.25, "SSSP": 0.125}  # of the edges near, which 2 GB of cache stand for; see `lab`
 LARGEST_GB = {"PR": 25.6, "SSSP": 51.2}  # of figure 9: 6.4 billion edges
 CACHE_GB, CARD_GB = 2 / 0.75, 10.0  # near memory for `hytgraph`, which caches in three quarters of it; for others, beside vertices
@@ -72,13 +73,21 @@ def named(lab: Lab, case: Case, algorithm: str, name: str, **how: Any) -> Run:
     return lab.run(case, algorithm, name.removesuffix("-"), without=without, **how)
 
 
+def ratio(lab: Lab, case: Case, algorithm: str, name: str) -> float:
+    """Bytes moved / edge bytes. Where the order matters it differs from run to run, so small graphs run five times, as in the paper."""
+    first = named(lab, case, algorithm, name).ratio
+    if not name.startswith("hytgraph") or case.graph.arcs > SMALL:
+        return first
+    return mean([first, *(named(lab.apart(), case, algorithm, name).ratio for _ in range(4))])
+
+
 def table_5(lab: Lab) -> Section:
     """Bytes moved over edge bytes."""
     names = list(TABLE_5["PR"])
     rows = [["", "graph", *names, "cache saves"]]
     section = Section("HyTGraph, Table V: bytes moved ÷ edge bytes", rows)
     for algorithm in TABLE_5:
-        ours = {name: [named(lab, case, algorithm, name).ratio for case in lab.cases] for name in names}
+        ours = {name: [ratio(lab, case, algorithm, name) for case in lab.cases] for name in names}
         shown = zip(("ours", "paper"), ([case.name for case in lab.cases], GRAPHS), (ours, TABLE_5[algorithm]), strict=True)
         for who, graphs, table in shown:
             for k, graph in enumerate(graphs):
@@ -90,8 +99,8 @@ def table_5(lab: Lab) -> Section:
         cells = sum(with_cache < bare for with_cache, bare in zip(ours["hytgraph"], ours["hytgraph-"], strict=True))
         section.judged.append((f"{algorithm}: fewer bytes with the cache in {cells} of {len(lab.cases)} cells", cells == len(lab.cases)))
         for other in ("filter", "emogi"):
-            ratio = mean(ours["hytgraph"]) / mean(ours[other])
-            section.judged.append((f"{algorithm}: hytgraph ÷ {other}, bytes, geometric mean: {ratio:.2f}", ratio < 1))
+            over = mean(ours["hytgraph"]) / mean(ours[other])
+            section.judged.append((f"{algorithm}: hytgraph ÷ {other}, bytes, geometric mean: {over:.2f}", over < 1))
     return section
 
 
@@ -227,9 +236,9 @@ def figure_7(lab: Lab) -> Section:
                 hub = lab.apart().run(case, algorithm, "hytgraph")
             for name, value in (("hot", hot.hit_share), ("hub", hub.hit_share), ("seconds", hot.seconds / hub.seconds)):
                 shares[name].append(value)
-            ratio = hot.hit_share / hub.hit_share if hub.hit_share else float("nan")
+            more = hot.hit_share / hub.hit_share if hub.hit_share else float("nan")
             saved = [f"{run.hit_share:.1%}" for run in (hot, hub)]
-            rows.append([algorithm, case.name, *saved, times(ratio), times(hot.seconds / hub.seconds)])
+            rows.append([algorithm, case.name, *saved, times(more), times(hot.seconds / hub.seconds)])
     hot, hub = (sum(shares[name]) / max(len(shares[name]), 1) for name in ("hot", "hub"))
     rows.append(["both", "average", f"{hot:.1%}", f"{hub:.1%}", times(hot / hub if hub else float("nan")), times(mean(shares["seconds"]))])
     rows.append(["both", "paper", "31.0%", "25.1%", "1.24", "0.93"])

@@ -37,6 +37,7 @@ NEAR = {"SSSP": "12.5%", "MST": "12.5%", "PR": "25%", "WCC": "25%", "BFS": "25%"
 THRESHOLD = 0.01  # of a residual: HyTGraph, Subway and Grus
 ALGORITHMS = ("PR", "SSSP", "WCC", "BFS")
 PAPER_ARCS = 3.61e9  # Friendster, HyTGraph's largest real graph
+LEAST_BLOCK = 64 << 10  # bytes of managed memory: still far less than is near
 FIXED_SECONDS = (("link", "transfer_seconds"), ("link", "copy_seconds"), ("near", "launch_seconds"))
 
 
@@ -168,7 +169,7 @@ class Lab:
         """A device whose fixed times and sizes are shrunk as a graph of `arcs` is against one of `paper_arcs`."""
         share = min(1.0, arcs / paper_arcs)
         base = devices.find(name)
-        blocks = max(base.managed.first_bytes, 1 << round(math.log2(base.managed.block_bytes * share)))
+        blocks = max(LEAST_BLOCK, 1 << round(math.log2(base.managed.block_bytes * share)))
         batch = max(1, round(base.managed.batch_faults * share))
         figures = {
             **{key: getattr(getattr(base, key[0]), key[1]) * share for key in FIXED_SECONDS},
