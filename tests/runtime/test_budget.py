@@ -123,10 +123,10 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("algorithm", "policy", "memory"), [
     ("pagerank", "filter", "10%"), ("bfs", "emogi", "10%"), ("weakly_connected_components", "filter", "10%"),
-    ("bfs", "subway", "10%"), ("pagerank", "unified", "60%"), ("pagerank", "auto", "60%"),
+    ("bfs", "subway", "10%"), ("pagerank", "unified", "60%"), ("pagerank", "auto", "60%"), ("sssp", "hytgraph", "60%"),
 ])  # fmt: skip
 def test_a_process_stays_within_its_promise(large: Path, algorithm: str, policy: str, memory: str) -> None:
-    options = ["--source", "0", "--predecessors"] if algorithm == "bfs" else ["--tol", "1e-2"] if algorithm == "pagerank" else []
+    options = {"bfs": ["--source", "0", "--predecessors"], "sssp": ["--source", "0"], "pagerank": ["--tol", "1e-2"]}.get(algorithm, [])
     command = [*COMMAND, "run", algorithm, large, *options, "--memory", memory, "--policy", policy, "--json"]
     outcome = subprocess.run(command, text=True, capture_output=True, timeout=120)
     assert outcome.returncode == 0, outcome.stderr

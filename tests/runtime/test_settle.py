@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import itertools
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -148,6 +149,25 @@ def test_reads_that_all_fail_end_the_run_too(grid, threads, monkeypatch):
         with pytest.raises(StoreError, match="gone"):
             RUNS["bfs, middle"](grid, memory="10%", threads=threads)
     faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_an_interrupt_while_it_settles(grid, threads):
+    """The other members end what they have begun, and nothing more."""
+    seen = []
+
+    def watch(iteration: Any) -> None:
+        seen.append(iteration)
+        if len(seen) > settle.STEPS + 2:
+            raise KeyboardInterrupt
+
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        RUNS["sssp"](grid, memory="10%", threads=threads, watch=watch)
+    assert time.monotonic() - start < 20
+    assert len(seen) == settle.STEPS + 3
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("isthmus")]
+    assert np.array_equal(RUNS["bfs"](grid, memory="10%").values, RUNS["bfs"](grid).values), "the graph is as usable as before"
 
 
 @pytest.mark.parametrize("memory", ["40%", "90%"])
