@@ -21,6 +21,7 @@ VERSION = 1
 NAME = "manifest.json"
 MAX_BYTES = 1 << 20  # no manifest comes near this; a larger file is not one
 ZEROS = "0" * 16
+SEAL = f'"checksum": "{ZEROS}"\n}}\n'.encode()  # how a file ends before its checksum is known
 DTYPES = {
     "out.offsets": {"int64"}, "out.targets": {"uint32", "uint64"}, "out.weights": {"int32", "float32", "float64"},
     "in.offsets": {"int64"}, "in.targets": {"uint32", "uint64"}, "in.weights": {"int32", "float32", "float64"},
@@ -68,22 +69,29 @@ class Manifest:
     sections: dict[str, Section] = field(default_factory=dict)
 
     def encode(self) -> bytes:
-        body: dict[str, Any] = {"format": FORMAT, "version": VERSION, **asdict(self), "checksum": ZEROS}
-        blank = json.dumps(body, indent=1).encode() + b"\n"
-        return blank.replace(f'"checksum": "{ZEROS}"\n}}'.encode(), f'"checksum": "{digest(blank)}"\n}}'.encode())
+        return sealed({"format": FORMAT, "version": VERSION, **asdict(self)})
 
 
 def digest(data: Any) -> str:
     return xxhash.xxh3_64_hexdigest(data)
 
 
+def sealed(body: dict[str, Any]) -> bytes:
+    """`body` as JSON that ends with a checksum of all of it."""
+    blank = json.dumps({**body, "checksum": ZEROS}, indent=1).encode() + b"\n"
+    return blank[: -len(SEAL)] + SEAL.replace(ZEROS.encode(), digest(blank).encode())
+
+
+def is_sealed(data: bytes) -> bool:
+    """Whether the checksum at its end is that of `data`."""
+    cut = len(data) - len(SEAL)
+    checksum = data[cut + 13 : cut + 29]
+    return cut >= 0 and data[cut:] == SEAL.replace(ZEROS.encode(), checksum) and checksum == digest(data[:cut] + SEAL).encode()
+
+
 def decode(data: bytes, where: str) -> Manifest:
     """Check and read a manifest. Every claim a later step allocates by is checked here or against the files."""
-    tail = b'"checksum": "' + ZEROS.encode() + b'"\n}\n'
-    cut = len(data) - len(tail)
-    stored = data[cut + 13 : cut + 29]
-    blank = data[:cut] + tail
-    if cut < 0 or data[cut : cut + 13] != tail[:13] or data[cut + 29 :] != tail[29:] or stored.decode("latin1") != digest(blank):
+    if not is_sealed(data):
         raise StoreError(f"{where}: the manifest is damaged (its checksum does not match)")
     try:
         body = json.loads(data)

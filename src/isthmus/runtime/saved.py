@@ -1,0 +1,160 @@
+"""Plain values and arrays in a folder: a manifest in JSON, and one file with all arrays, each from a block boundary on.
+
+Everything is under a checksum, and nothing is pickled: what was saved cannot run. Arrays are written and read piece by
+piece, straight from and into the memory they lie in.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+
+from isthmus.errors import OptionError, StoreError
+from isthmus.graph.files import BLOCK, Array, fsync_folder, padded, read_into
+from isthmus.graph.manifest import NAME, digest, is_sealed, sealed
+from isthmus.graph.store import CHECKSUMS
+from isthmus.graph.writer import STAGING, SectionFile, write_synced
+
+FORMAT, VERSION = "isthmus-checkpoint", 1
+ARRAYS = "arrays"
+KINDS = "biufc"  # numbers of any width; objects could only be pickled
+ANEW = "give --restart (restart=True) to begin anew"
+PADDING = np.zeros(BLOCK, np.uint8)
+
+
+def encode(value: Any, where: str, arrays: list[Array]) -> Any:
+    """`value` as JSON has it, with places in `arrays`, which grows, for arrays. What JSON cannot tell apart is said."""
+    if isinstance(value, np.generic) and value.dtype.kind in KINDS:
+        return {"scalar": encode(value.item(), where, arrays), "dtype": value.dtype.str}
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.ndarray) and value.dtype.kind in KINDS:
+        arrays.append(value)
+        return {"array": len(arrays) - 1}
+    if isinstance(value, list | tuple):
+        items = [encode(item, f"{where}[{i}]", arrays) for i, item in enumerate(value)]
+        return items if isinstance(value, list) else {"tuple": items}
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {"dict": {key: encode(item, f"{where}.{key}", arrays) for key, item in value.items()}}
+    what = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"of type {type(value).__name__}"
+    raise OptionError(f"{where} is {what}, which cannot be saved; override Program.remember and Program.recall")
+
+
+def write(folder: Path, facts: dict[str, Any], value: Any) -> None:
+    """Save `value` and, readable without it, `facts` in a new folder. On a power cut all of it is there or the manifest is not."""
+    arrays: list[Array] = []
+    tree = encode(value, "value", arrays)
+    folder.mkdir()
+    file, places = SectionFile(folder / ARRAYS, np.uint8), []
+    try:
+        for array in arrays:
+            places.append({"dtype": array.dtype.str, "shape": list(array.shape), "at": file.count})
+            file.append(as_bytes(np.ascontiguousarray(array)))
+            file.append(PADDING[: -file.count % BLOCK])
+        section = file.finish()
+    finally:
+        file.close()
+    body = {"format": FORMAT, "version": VERSION, **facts, "bytes": section.count, "checksums": section.checksums}
+    write_synced(folder / NAME, sealed({**body, "arrays": places, "value": tree}))
+    fsync_folder(folder)
+
+
+def as_bytes(array: Array) -> Array:
+    """The memory of a contiguous array."""
+    return array.reshape(-1).view(np.uint8)
+
+
+class Saved:
+    """What `write` left in a folder. `facts` is the manifest."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.facts = self._read_manifest()
+
+    def _read_manifest(self) -> dict[str, Any]:
+        path = self.folder / NAME
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise StoreError(f"{path}: {error.strerror}; {ANEW}") from error
+        if not is_sealed(data):
+            raise StoreError(f"{path}: is damaged (its checksum does not match); {ANEW}")
+        facts: dict[str, Any] = json.loads(data)
+        if facts.get("format") != FORMAT:
+            raise StoreError(f"{path}: is not a checkpoint")
+        if facts.get("version") != VERSION:
+            raise StoreError(f"{path}: written in format version {facts['version']}, this Isthmus reads version {VERSION}; {ANEW}")
+        return facts
+
+    def load(self, fresh: Any) -> Any:
+        """The value that was saved. Arrays go into the memory of those that `fresh` has in the same places, if it has any."""
+        try:
+            self._file = os.open(self.folder / ARRAYS, os.O_RDONLY)
+        except OSError as error:
+            raise StoreError(f"{self.folder / ARRAYS}: {error.strerror}; {ANEW}") from error
+        try:
+            if os.fstat(self._file).st_size != padded(self.facts["bytes"]):
+                raise self._damaged(f"has not the {padded(self.facts['bytes'])} bytes that it was written with")
+            self._sums = self._read_checksums()
+            return self._decode(self.facts["value"], fresh)
+        finally:
+            os.close(self._file)
+
+    def _read_checksums(self) -> Array:
+        path = self.folder / (ARRAYS + CHECKSUMS)
+        try:
+            table = path.read_bytes()
+        except OSError as error:
+            raise StoreError(f"{path}: {error.strerror}; {ANEW}") from error
+        if digest(table) != self.facts["checksums"]:
+            raise StoreError(f"{path}: is damaged (its checksum does not match); {ANEW}")
+        return np.frombuffer(table, "<u8")
+
+    def _damaged(self, how: str) -> StoreError:
+        return StoreError(f"{self.folder / ARRAYS}: {how}; {ANEW}")
+
+    def _decode(self, value: Any, fresh: Any) -> Any:
+        if isinstance(value, list):
+            return [self._decode(item, fresh[i] if isinstance(fresh, list) and i < len(fresh) else None) for i, item in enumerate(value)]
+        if not isinstance(value, dict):
+            return value
+        if "array" in value:
+            return self._read(self.facts["arrays"][value["array"]], fresh)
+        if "tuple" in value:
+            return tuple(self._decode(value["tuple"], list(fresh) if isinstance(fresh, tuple) else None))
+        if "scalar" in value:
+            return np.dtype(value["dtype"]).type(self._decode(value["scalar"], None))
+        if "float" in value:
+            return float(value["float"])
+        return {key: self._decode(item, fresh.get(key) if isinstance(fresh, dict) else None) for key, item in value["dict"].items()}
+
+    def _read(self, place: dict[str, Any], fresh: Any) -> Array:
+        """One array, into `fresh` if that is an array, which must then have the same shape and type."""
+        dtype, shape = np.dtype(place["dtype"]), tuple(place["shape"])
+        if isinstance(fresh, np.ndarray) and (fresh.dtype, fresh.shape) != (dtype, shape):
+            raise self._damaged(f"has an array {dtype}{list(shape)} where this run has {fresh.dtype}{list(fresh.shape)}")
+        fits = isinstance(fresh, np.ndarray) and fresh.flags.c_contiguous and fresh.flags.writeable
+        array: Array = fresh if fits else np.empty(shape, dtype)
+        self._fill(as_bytes(array), place["at"])
+        return array
+
+    def _fill(self, memory: Array, at: int) -> None:
+        """Read into `memory` from byte `at` on, and compare every block with its checksum."""
+        piece = np.empty(min(STAGING, padded(memory.size)), np.uint8)
+        for done in range(0, memory.size, STAGING):
+            size = min(STAGING, memory.size - done)
+            blocks = piece.data[: padded(size)]
+            read_into(self._file, blocks, at + done, str(self.folder / ARRAYS))
+            first = (at + done) // BLOCK
+            for block in range(len(blocks) // BLOCK):
+                if xxhash.xxh3_64_intdigest(blocks[block * BLOCK : (block + 1) * BLOCK]) != self._sums[first + block]:
+                    raise self._damaged(f"is damaged at byte {(first + block) * BLOCK} (the checksum does not match)")
+            memory[done : done + size] = piece[:size]
