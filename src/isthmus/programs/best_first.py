@@ -22,7 +22,7 @@ class BestFirst:
 
     def __init__(self, sign: int) -> None:
         self._sign = sign
-        self._bound: float | None = None
+        self.bound: float | None = None
 
     def part(self, values: Array, frontier: Any, facts: Facts) -> None:
         if frontier.list is not None or frontier.everyone:
@@ -35,8 +35,8 @@ class BestFirst:
             return
         degree = max(1.0, float(facts.offsets[-1]) / facts.vertices)
         least = float(np.quantile(values[seen] * self._sign, 1 / degree, method="higher"))
-        self._bound = least if self._bound is None else max(least, wider(self._bound))
-        frontier.defer(values, self._bound, self._sign, facts.team)
+        self.bound = least if self.bound is None else max(least, wider(self.bound))
+        frontier.defer(values, self.bound, self._sign, facts.team)
 
 
 def wider(bound: float) -> float:

@@ -168,6 +168,15 @@ def edge(x, u, v, w, state, params):
         for rows in self._active:
             kernels.forget_rows(rows, *given)
 
+    def remember(self, state: State) -> dict[str, Any]:
+        progress = {"done": self._done, "level": self._level, "active": self._active, "pairs": self._pairs, "depth": self._depth}
+        return {"arrays": state.arrays, "params": state.params, "extra": state.extra, **progress}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        state.arrays, state.params, state.extra = kept["arrays"], kept["params"], kept["extra"]
+        self._done, self._level, self._active = kept["done"], kept["level"], kept["active"]
+        self._pairs, self._depth = kept["pairs"], kept["depth"]
+
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         scores = state.extra["scores"]
         rescale(scores, self.sources, facts.directed, self._normalized, self._endpoints)

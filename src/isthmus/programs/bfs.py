@@ -92,6 +92,13 @@ class BFS(Monotone):
     def unordered(self, state: State) -> None:
         self._left = INT_MAX  # seeking needs levels
 
+    def remember(self, state: State) -> dict[str, Any]:
+        return {**super().remember(state), "left": self._left, "level": self._level}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        super().recall(state, kept)
+        self._left, self._level = kept["left"], kept["level"]
+
     def _mark_unreached(self, distances: Array, frontier: Any, facts: Facts) -> int:
         """Mark those who are not reached yet and have edges; a whole pass over distances the first time only."""
         left, marks, n = self._unreached, frontier.marks, facts.vertices

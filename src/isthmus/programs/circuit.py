@@ -30,6 +30,7 @@ from isthmus.programs.sums import summing
 
 WEIGHING, MEASURING, STEPPING = range(3)  # what a pass multiplies: ones, the voltages, the direction of a step
 VOLTAGES, SUMS, DIRECTIONS, RESIDUAL, STRENGTHS, OHMS = range(6)
+CHANGING = ("steps_left", "_phase", "_squares", "_measured", "error_bound", "current_bound", "converged")  # attributes
 
 
 def both_ways(directed: bool) -> tuple[str, ...]:
@@ -169,6 +170,15 @@ class Circuit(Program):
         if not np.isfinite(self._squares):
             raise OptionError("circuit: voltages, currents or conductances are too large for float64")
         self.converged = self.error_bound <= self.tol * (max(highs) - min(lows))
+
+    def remember(self, state: State) -> dict[str, Any]:
+        """Everything but the resistances of paths, and what changes of its own."""
+        own = {name: getattr(self, name) for name in CHANGING}
+        return {"arrays": state.arrays[:OHMS], "extra": state.extra, "own": own}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        state.arrays, state.extra = (*kept["arrays"], state.arrays[OHMS]), kept["extra"]
+        vars(self).update(kept["own"])
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         voltages, sums = state.arrays[:DIRECTIONS]

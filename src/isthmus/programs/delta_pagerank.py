@@ -99,6 +99,13 @@ class DeltaPageRank(PageRank):
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         return False
 
+    def remember(self, state: State) -> dict[str, Any]:
+        return {"arrays": state.arrays[:2], "params": state.params, "bound": (self.error_bound, self.converged)}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        state.arrays, state.params = (*kept["arrays"], *state.arrays[2:]), kept["params"]
+        self.error_bound, self.converged = kept["bound"]
+
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         values, residual = state.arrays[:2]
         values += residual

@@ -66,6 +66,13 @@ class Katz(Program):
         self.converged = self.error_bound <= self.tol
         return not self.converged
 
+    def remember(self, state: State) -> dict[str, Any]:
+        return {"arrays": state.arrays[:2], "bound": (self.error_bound, self.converged)}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        state.arrays = (*kept["arrays"], state.arrays[2])
+        self.error_bound, self.converged = kept["bound"]
+
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         values, residual = state.arrays[:2]
         if np.isinf(self.error_bound):

@@ -117,6 +117,17 @@ def edge(counting, u, v, w, state, params):
         fresh[hub] = max(parts, key=lambda part: part[1])[0]  # the first of equals
         return int(fresh[hub] != labels[hub])
 
+    def remember(self, state: State) -> dict[str, Any]:
+        """Labels old and new, and how far the round is; the table is for one run only."""
+        labels, _, _, fresh = state.arrays
+        return {"labels": labels, "fresh": fresh, "first": state.extra["first"], "changed": state.extra["changed"], "done": self.done}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        _, cursors, table, _ = state.arrays
+        state.arrays = (kept["labels"], cursors, table, kept["fresh"])
+        state.extra |= {"first": kept["first"], "changed": kept["changed"]}
+        self.done = kept["done"]
+
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         return {"labels": state.arrays[LABELS]}
 

@@ -68,6 +68,12 @@ def edge(x, u, v, w, state, params):
             return
         facts.team.split(lambda a, b: masks.arrive_range(a, b, frontier.marks, level, *state.arrays, distances), facts.vertices)
 
+    def remember(self, state: State) -> dict[str, Any]:
+        return {"arrays": state.arrays, "extra": state.extra}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        state.arrays, state.extra = kept["arrays"], kept["extra"]
+
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         return {f"distance_{source}": row for source, row in zip(self.sources, state.extra["distances"], strict=True)}
 

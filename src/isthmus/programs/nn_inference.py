@@ -175,6 +175,14 @@ def edge(x, u, v, w, state, params):
         biases = state.extra["biases"][self.layers.starts[layer] :]
         facts.team.split(lambda a, b: neurons.fire(a, b, len(self.inputs), code, biases, sums), self.layers.size(layer))
 
+    def remember(self, state: State) -> dict[str, Any]:
+        return {"arrays": state.arrays[1:], "layer": state.extra["layer"]}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        layer = state.extra["layer"] = kept["layer"]
+        state.arrays = (state.arrays[0], *kept["arrays"])
+        state.params = self._params(layer)
+
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         """One array, a row per input and a column per output neuron."""
         size, count = self.layers.size(len(self.layers) - 1), len(self.inputs)

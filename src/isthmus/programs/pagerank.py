@@ -95,6 +95,13 @@ class PageRank(Program):
         self.converged = self.error_bound <= self.tol
         return not self.converged
 
+    def remember(self, state: State) -> dict[str, Any]:
+        return {"ranks": state.arrays[0], "bound": (self.error_bound, self.converged)}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        state.arrays = (kept["ranks"], *state.arrays[1:])
+        self.error_bound, self.converged = kept["bound"]
+
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         if not self.pulls:
             return False

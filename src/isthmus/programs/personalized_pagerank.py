@@ -128,6 +128,13 @@ class PersonalizedPageRank(Program):
         sums: Array = np.sum(parts, axis=0)[: len(self.sources)]
         return sums
 
+    def remember(self, state: State) -> dict[str, Any]:
+        return {"ranks": state.arrays[0], "bound": (self.error_bound, self.converged)}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        state.arrays = (kept["ranks"], state.arrays[1])
+        self.error_bound, self.converged = kept["bound"]
+
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         ranks = state.arrays[0].reshape(facts.vertices, self._width)
         return {f"pagerank_{source}": ranks[:, s] for s, source in enumerate(self.sources)}

@@ -66,6 +66,12 @@ def edge(x, u, v, w, state, params):
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
         take(state, frontier, facts)
 
+    def remember(self, state: State) -> dict[str, Any]:
+        return {"arrays": state.arrays[:2]}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        state.arrays = (*kept["arrays"], *state.arrays[2:])
+
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         values, residual = state.arrays[:2]
         values += residual

@@ -51,6 +51,12 @@ def edge(x, u, v, w, state, params):
         unreached = np.inf if self._distances.dtype.kind == "f" else INT_MAX  # a sum that saturated reaches nobody
         return State((self._distances, parents), np.array([root]), (unreached,), {"root": root})
 
+    def remember(self, state: State) -> dict[str, Any]:
+        return {"parents": state.arrays[1]}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        state.arrays = (state.arrays[0], kept["parents"])
+
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         parents = state.arrays[1]
         parents[state.extra["root"]] = NONE

@@ -21,7 +21,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -90,6 +90,12 @@ class Program(ABC):
     reruns: bool = False  # a vertex may be followed again in the same iteration, see `again`
     once: bool = False  # no vertex is followed twice, so there is nothing to keep
     settles: int = 0  # any order will do, also without `before` and `after`; 1: smaller values are more urgent, -1: larger ones
+    given: tuple[tuple[Any, ...], dict[str, Any]]  # what it was made from, which tells its runs from those of others
+
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        program = super().__new__(cls)
+        program.given = given, named
+        return program
 
     def seeks(self, state: State) -> bool:
         """Whether the next iteration runs the loops that seek; see kernels.skeleton."""
@@ -129,6 +135,23 @@ class Program(ABC):
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         """Work the answer out by a kernel of the program's own when all edges are near; False: use the loop."""
         return False
+
+    def remember(self, state: State) -> dict[str, Any]:
+        """All that is needed to go on from here in another process, but for the frontier: for checkpoints, between iterations.
+
+        Numbers, texts, None, arrays; tuples, lists and dictionaries (with texts for keys) of these. What `begin` makes again
+        may be left out. This default has everything, which is more than most programs need.
+        """
+        own = {name: value for name, value in vars(self).items() if name != "given"}
+        return {"arrays": state.arrays, "params": state.params, "extra": state.extra, "own": own}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        """Go on from what was remembered; `begin` has just made `state`.
+
+        An array in `kept` is the one that `remember(state)` has in its place, with the contents it had, if its shape is the same.
+        """
+        state.arrays, state.params, state.extra = kept["arrays"], kept["params"], kept["extra"]
+        vars(self).update(kept["own"])
 
     @abstractmethod
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
@@ -175,6 +198,7 @@ class Monotone(Program):
         fresh = Monotone(self.message, self.initial, self.combine, self.start_value, self.column, self.sides)
         fresh.values_given = self.message.parameters(parameters)
         fresh.sources = as_sources(source)
+        fresh.given = fresh.given[0], {"source": source, **fresh.values_given}
         if fresh.sources and self.start_value is None:
             raise OptionError(f"{self.name} starts everywhere; declare it with start= to give it a source")
         return fresh
@@ -231,6 +255,13 @@ def edge(x, u, v, w, state, params):
     def contribution(self, state: State) -> tuple[bool, Array, Array] | None:
         """What a vertex last sent is not kept, so every active one counts the same."""
         return False, state.arrays[0], state.arrays[0]
+
+    def remember(self, state: State) -> dict[str, Any]:
+        """The values; nothing else changes. A subclass in which something does has to remember that too."""
+        return {"values": state.arrays[0]}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        state.arrays = (kept["values"], *state.arrays[1:])
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         return {self.column: state.arrays[0]}
@@ -306,6 +337,7 @@ class Accumulative(Program):
         fresh = Accumulative(self.message, self.initial, self.threshold if threshold is None else threshold, self.column)
         fresh.values_given = self.message.parameters(parameters)
         fresh.sources = as_sources(source)
+        fresh.given = fresh.given[0], {"source": source, **fresh.values_given}
         return fresh
 
     def reads_weights(self) -> bool:
@@ -358,6 +390,13 @@ def edge(x, u, v, w, state, params):
 
     def contribution(self, state: State) -> tuple[bool, Array, Array] | None:
         return True, state.arrays[2], state.arrays[2]
+
+    def remember(self, state: State) -> dict[str, Any]:
+        """Values and residuals. A subclass in which more changes has to remember that too."""
+        return {"arrays": state.arrays[:2]}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        state.arrays = (*kept["arrays"], *state.arrays[2:])
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         values, residual = state.arrays[:2]

@@ -60,6 +60,13 @@ class SSSP(Monotone):
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
         self._best_first.part(state.arrays[0], frontier, facts)
 
+    def remember(self, state: State) -> dict[str, Any]:
+        return {**super().remember(state), "bound": self._best_first.bound}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        super().recall(state, kept)
+        self._best_first.bound = kept["bound"]
+
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         if facts.vertices > 1 << 32:
             return False

@@ -75,24 +75,44 @@ def edge(mine, u, v, w, state, params):
         entry = np.uint32 if n < 1 << 31 else np.uint64
         arrays = (degrees, np.zeros(n, np.uint32), np.empty(0, entry))
         state = State(arrays, None, (COUNT, 0), {"counts": np.zeros(n, np.int64), "neighbours": np.zeros(n, np.uint32)})
-        self._script = self._passes(state, facts)
+        self._script, self._following = self._passes(state, facts), self.sides
+        self._wishes = self._skip = 0  # wishes so far; those that an earlier process fulfilled
         return state
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
-        wish = next(self._script, None)
+        wish = self._next_wish(state)
         if wish is None:
             return False
-        first, last, bit, self._following = wish
-        state.params = (GATHER, bit)
-        frontier.wake(first, last)
+        frontier.wake(*wish[:2])
         return True
+
+    def _next_wish(self, state: State) -> Wish | None:
+        wish = next(self._script, None)
+        if wish is not None:
+            self._wishes += 1
+            self._following = wish[3]
+            state.params = (GATHER, wish[2])
+        return wish
+
+    def remember(self, state: State) -> dict[str, Any]:
+        return {"cursors": state.arrays[CURSORS], "extra": state.extra, "wishes": self._wishes}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        """Go through the script without doing anything, up to where it was."""
+        degrees, _, table = state.arrays
+        state.arrays, state.extra = (degrees, kept["cursors"], table), kept["extra"]
+        self._wishes, self._skip = 0, kept["wishes"]
+        for _ in range(self._skip):
+            self._next_wish(state)
 
     def _passes(self, state: State, facts: Facts) -> Iterator[Wish]:
         """What to do once the upward neighbours are counted; yields a wish wherever lists have to be gathered."""
         n = facts.vertices
-        offsets = np.empty(n + 1, np.int64)
-        kernels.prefix_sums(state.arrays[CURSORS], offsets)
-        kept, passing = self._tables(state, facts, offsets)
+        if "offsets" not in state.extra:
+            offsets = state.extra["offsets"] = np.empty(n + 1, np.int64)
+            kernels.prefix_sums(state.arrays[CURSORS], offsets)
+            state.extra["tables"] = self._tables(state, facts, offsets)
+        offsets, (kept, passing) = state.extra["offsets"], state.extra["tables"]
         for near, near_end in runs(offsets, 0, n, kept.size):
             yield from self._gather(state, facts, offsets, near, near_end, kept, True)
             self._count(state, facts, offsets, (near, near_end), kept, (near, near_end), kept)
@@ -100,6 +120,7 @@ def edge(mine, u, v, w, state, params):
                 for first, last in runs(offsets, begin, end, passing.size):
                     yield from self._gather(state, facts, offsets, first, last, passing, False)
                     self._count(state, facts, offsets, (first, last), passing, (near, near_end), kept)
+        del state.extra["offsets"], state.extra["tables"]
 
     def _tables(self, state: State, facts: Facts, offsets: Array) -> tuple[Array, Array]:
         """A table for lists that are kept, and one for those that pass by if not all can be kept."""
@@ -120,15 +141,19 @@ def edge(mine, u, v, w, state, params):
         degrees, cursors, _ = state.arrays
         state.arrays = (degrees, cursors, table)
         base, neighbours = int(offsets[first]), state.extra["neighbours"]
-        kernels.lay_out(first, last, base, offsets, cursors)
+        if self._wishes >= self._skip:
+            kernels.lay_out(first, last, base, offsets, cursors)
         for bit, sides in self._bits:
             yield first, last, bit, sides
         work = lambda a, b: kernels.simplify(a, b, base, offsets, cursors, table, fresh, neighbours)  # noqa: E731
-        by_pieces(facts, offsets, first, last, work)
+        if self._wishes >= self._skip:
+            by_pieces(facts, offsets, first, last, work)
 
     def _count(
         self, state: State, facts: Facts, offsets: Array, run: tuple[int, int], table: Array, near: tuple[int, int], kept: Array
     ) -> None:
+        if self._wishes < self._skip:
+            return
         base, near_base = int(offsets[run[0]]), int(offsets[near[0]])
         cursors, counts = state.arrays[CURSORS], state.extra["counts"]
 

@@ -34,6 +34,13 @@ class WidestPath(Monotone):
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
         self._best_first.part(state.arrays[0], frontier, facts)
 
+    def remember(self, state: State) -> dict[str, Any]:
+        return {**super().remember(state), "bound": self._best_first.bound}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        super().recall(state, kept)
+        self._best_first.bound = kept["bound"]
+
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         widths = columns["width"]
         reached = widths != (np.iinfo(np.int64).min if widths.dtype.kind == "i" else -np.inf)
