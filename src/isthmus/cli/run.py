@@ -28,6 +28,11 @@ WithoutOption = Annotated[
 OutputOption = Annotated[Path | None, typer.Option("-o", "--output", help="Write the result: NAME.parquet, .csv or .npy.")]
 ReportOption = Annotated[Path | None, typer.Option(help="Write a page about the run: NAME.html.")]
 VerifyOption = Annotated[bool, typer.Option("--verify", help="Compare every block that is read with its checksum.")]
+CheckpointOption = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Keep checkpoints here; the same command, given again, goes on from the last.")
+]
+EveryOption = Annotated[float, typer.Option(metavar="MINUTES", min=0, help="Minutes between two checkpoints.")]
+RestartOption = Annotated[bool, typer.Option("--restart", help="Remove the checkpoints that are there, and begin anew.")]
 SharesOption = Annotated[list[str] | None, typer.Option(metavar="VERTEX=SHARE", help="May be given several times.")]
 NUMBERS = {"personalization": "SHARE", "dangling": "SHARE", "fixed": "VOLTS", "currents": "AMPERES"}  # options of VERTEX=NUMBER
 
@@ -35,7 +40,8 @@ NUMBERS = {"personalization": "SHARE", "dangling": "SHARE", "fixed": "VOLTS", "c
 def shared(
     store: StorePath,
     memory: Budget = None, policy: PolicyOption = "auto", without: WithoutOption = None, device: DeviceOption = "auto",
-    threads: Threads = None, verify: VerifyOption = False, output: OutputOption = None, report: ReportOption = None, json: Json = False,
+    threads: Threads = None, verify: VerifyOption = False, output: OutputOption = None, report: ReportOption = None,
+    checkpoint: CheckpointOption = None, checkpoint_every: EveryOption = 5.0, restart: RestartOption = False, json: Json = False,
 ) -> None:  # fmt: skip
     """The options of every algorithm, as a signature."""
 
@@ -239,12 +245,13 @@ def names(text: str | None) -> tuple[str, ...]:
 
 def act(
     name: str, answer: Answer, store: Path, memory: str | None, policy: str, without: str | None, device: str, threads: int | None,
-    verify: bool, output: Path | None, report: Path | None, json: bool,
+    verify: bool, output: Path | None, report: Path | None, checkpoint: Path | None, checkpoint_every: float, restart: bool, json: bool,
 ) -> None:  # fmt: skip
     import isthmus
     from isthmus.cli.console import Watch, facts, show_json, warn
     from isthmus.errors import OptionError
     from isthmus.graph.graph import open_graph
+    from isthmus.runtime.checkpoint import clear
 
     if output is not None and output.suffix.lower() not in (".parquet", ".csv", ".npy"):
         raise OptionError(f"{output}: expected a name that ends in .parquet, .csv or .npy")
@@ -259,11 +266,14 @@ def act(
         result = getattr(isthmus, name)(
             graph, **parsed(answer, graph), memory=memory, policy=policy, without=names(without), device=device, threads=threads,
             verify=verify, watch=watch.seen, say=watch.say,
+            checkpoint=checkpoint, checkpoint_every=checkpoint_every, restart=restart, keep_checkpoint=True,
         )  # fmt: skip
     if output is not None:
         result.save(output)
     if report is not None:
         result.report(report)
+    if checkpoint is not None:
+        clear(checkpoint)  # not before the result is saved
     if json:
         show_json(result.summary())
         return

@@ -20,6 +20,7 @@ from isthmus.programs.pagerank import FixedPageRank, PageRank, Strengths
 from isthmus.programs.predecessors import Predecessors
 from isthmus.programs.program import Program, State
 from isthmus.programs.sssp import SSSP
+from isthmus.runtime.checkpoint import checkpointed
 from isthmus.runtime.execute import device_of, execute, near_memory
 from isthmus.runtime.result import Result
 from isthmus.threads import default_threads
@@ -35,6 +36,7 @@ def run(program: Program, graph: Graph, **how: Any) -> Result:
     return execute(program, graph, **how)
 
 
+@checkpointed
 def bfs(graph: Graph, source: Any, depth_limit: int | None = None, predecessors: bool = False, **how: Any) -> Result:
     """Distances in edges from `source`, and with `predecessors` a shortest-path tree."""
     if predecessors:
@@ -43,6 +45,7 @@ def bfs(graph: Graph, source: Any, depth_limit: int | None = None, predecessors:
     return with_predecessors(result, graph, source, False, how) if predecessors else result
 
 
+@checkpointed
 def sssp(graph: Graph, source: Any, cutoff: float | None = None, predecessors: bool = False, **how: Any) -> Result:
     """Shortest distances by weight from `source`; a graph without weights counts every edge as 1, and says so."""
     if graph.weighted and graph.store.manifest.negative_weights:
@@ -97,6 +100,7 @@ def weakly_connected_components(graph: Graph, **how: Any) -> Result:
     return execute(Components(), graph, **how)
 
 
+@checkpointed
 def pagerank(
     graph: Graph, alpha: float = 0.85, personalization: dict[Any, float] | None = None, max_iter: int = 1000, tol: float = 1e-6,
     weight: bool = False, dangling: dict[Any, float] | None = None, iterations: int | None = None, **how: Any,

@@ -86,6 +86,8 @@ def compare(
         recipe(name, options.get("without", ()))
     if "policy" in options:
         raise OptionError("compare takes policies, not a policy")
+    if "checkpoint" in options:
+        raise OptionError("compare takes no checkpoint: a recipe must not go on where another was")
     found = Comparison()
     judge = Judge(tolerance)
 

@@ -41,6 +41,7 @@ from isthmus.policies.hytgraph import TOGETHER
 from isthmus.policies.recipes import Recipe, recipe
 from isthmus.programs.program import Facts, NearEdges, Program, State
 from isthmus.runtime.budget import BUFFERS, LEAST_BLOCKS, Near, plan
+from isthmus.runtime.checkpoint import Checkpoints, checkpointed
 from isthmus.runtime.loop import Parts, may_rerun, run
 from isthmus.runtime.modelled import Modelled
 from isthmus.runtime.pipeline import Pipeline
@@ -66,15 +67,17 @@ def quiet(iteration: Iteration) -> None:
     pass
 
 
+@checkpointed
 def execute(
     program: Program, graph: Graph, *, device: str = "auto", memory: str | int | None = None, policy: str = "auto",
     threads: int | None = None, verify: bool = False, watch: Watch = quiet, say: Callable[[str], None] | None = None,
-    far: str = "auto", rehearse: Rehearse | None = None, without: tuple[str, ...] = (),
+    far: str = "auto", rehearse: Rehearse | None = None, without: tuple[str, ...] = (), checkpoint: Checkpoints | None = None,
 ) -> Result:  # fmt: skip
     """Run `program` on `graph`. These options change speed, never answers.
 
     `far` says where edges wait: "auto", or "ram" to copy them out of memory as if it were far (for tests). `rehearse` is
-    told what would be done, and Rehearsed is raised instead of doing it. `without` switches parts of a recipe off.
+    told what would be done, and Rehearsed is raised instead of doing it. `without` switches parts of a recipe off. As
+    `checkpoint` callers give a folder, see `checkpointed`.
     """
     model = device_of(device)
     if far not in ("auto", "ram"):
@@ -93,6 +96,8 @@ def execute(
         if rehearse is not None:
             rehearse(program, near)
             raise Rehearsed
+        saved = None if checkpoint is None else checkpoint.next_pass(program)
+        spare = max(0, near.budget - near.peak) if saved is None else saved.spare(near, memory)
         trace = Trace(notes=list(near.notes))
         link = open_link(graph, program, verify, far, not near.resident, say or ignore, model, page_bytes(near, chosen), chosen.hint)
         stack.callback(link.close)
@@ -100,11 +105,13 @@ def execute(
         facts = Facts(
             graph.vertices, sides[0].offsets, sides[0].weight_dtype, graph.ids.number,
             lambda: graph.store.read("order.to_natural") if graph.order == "hub" else None, graph.directed, team,
-            lambda: out_degrees(graph), tuple(side.offsets for side in sides), max(0, near.budget - near.peak),
+            lambda: out_degrees(graph), tuple(side.offsets for side in sides), spare,
         )  # fmt: skip
         frontier = Frontier(graph.vertices, team.size)
         state = program.begin(facts)
         frontier.start(state.start)
+        if saved is not None:
+            saved.begin(state, facts, frontier, trace, say or ignore)
         loading = time.perf_counter()
         engines, buffers, room_for_edges = make_engines(near, chosen, sides, link, graph, team.size)
         for engine in engines.values():
@@ -118,7 +125,11 @@ def execute(
         prefetched = prefetch(engines["unified"], chosen, sides, near, state) if "unified" in engines and chosen.prefetch else None
         if modelled is not None:
             modelled.brought(prefetched)
-        if not (near.resident and modelled is None and solved(program, state, facts, sides[0], engines["resident"], trace, watch)):
+        fresh = modelled is None and (saved is None or saved.done == 0)
+        if near.resident and fresh and solved(program, state, facts, sides[0], engines["resident"], trace, watch):
+            if saved is not None:
+                saved.needless()
+        else:
             module = compile_program(program, facts, state, sides[0], say)
             ready = time.perf_counter()
             pipeline = Pipeline(link, buffers)
@@ -129,6 +140,7 @@ def execute(
             parts = Parts(
                 sides, link, engines, cache, chosen, Plain(), pipeline, worker, team, room, room_for_edges, link.profile, modelled
             )
+            parts.checkpoint = saved
             if chosen.queue and not near.resident and may_rerun(program, parts):
                 queue = make_queue(near, chosen, parts)
                 stack.callback(queue.close)

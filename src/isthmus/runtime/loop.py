@@ -24,6 +24,7 @@ from isthmus.policies.correction import Observation, corrected
 from isthmus.policies.policy import CACHE, FILTER, NAMES, NOTHING
 from isthmus.policies.recipes import Recipe
 from isthmus.programs.program import Facts, Program, State
+from isthmus.runtime.checkpoint import Checkpoint
 from isthmus.runtime.modelled import Modelled
 from isthmus.runtime.pipeline import Pipeline
 from isthmus.runtime.rounds import Queue
@@ -57,6 +58,7 @@ class Parts:
     modelled: Modelled | None = None  # on a modelled device
     queue: Queue | None = None  # runs whole partitions, where the recipe has one
     activity: Activity | None = None  # of the side whose partitions are queued
+    checkpoint: Checkpoint | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)  # for records, which several members write
 
 
@@ -65,7 +67,7 @@ def run(
     watch: Callable[[Iteration], None],
 ) -> None:  # fmt: skip
     """Iterate until the frontier is empty, the program has enough, or `max_iter` is reached."""
-    number = 0
+    first = number = parts.checkpoint.done if parts.checkpoint is not None else 0
     ahead = program.everyone and parts.recipe.ahead and parts.recipe.cache != "vertices"  # which says late what it lacks
     rounds = parts.recipe.rounds if may_rerun(program, parts) else NEVER
     recompute = parts.recipe.recompute and may_rerun(program, parts) and not program.levels and not rounds
@@ -105,9 +107,11 @@ def run(
         if not more:
             break
         learn(parts, record)
+        if parts.checkpoint is not None and parts.checkpoint.due():
+            parts.checkpoint.write(number)
         if may_settle(program, parts) and worth_it(trace, parts.sides[0]):
             settle(program, state, frontier, parts, trace, watch)
-            number = len(trace)
+            number = first + len(trace)
     parts.pipeline.drop_ahead()
     for delivery in parts.pipeline.unused:  # moved all the same
         trace.iterations[-1].delivered(delivery)
@@ -187,9 +191,9 @@ def settle(program: Program, state: State, frontier: Frontier, parts: Parts, tra
     assert parts.memory is not None
     parts.cache.forget()
     loop = parts.worker.settle
-    settling = Settling(parts.sides[0], parts.link, parts.memory, state, program.settles, loop, parts.team)
-    settling.run(frontier, trace, watch)
     program.unordered(state)
+    settling = Settling(parts.sides[0], parts.link, parts.memory, state, program.settles, loop, parts.team, parts.checkpoint)
+    settling.run(frontier, trace, watch)
 
 
 def done(parts: Parts, record: Iteration, frontier: Frontier, delivery: Delivery) -> None:

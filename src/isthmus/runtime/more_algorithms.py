@@ -26,6 +26,7 @@ from isthmus.programs.triangles import TriangleCount
 from isthmus.programs.widest_path import WidestPath
 from isthmus.runtime.algorithms import NOTHING, merged, must_fit, weakly_connected_components
 from isthmus.runtime.budget import plan
+from isthmus.runtime.checkpoint import checkpointed
 from isthmus.runtime.edge_result import EdgeResult
 from isthmus.runtime.execute import execute
 from isthmus.runtime.result import Result
@@ -65,6 +66,7 @@ def katz(
     return result
 
 
+@checkpointed
 def php(graph: Graph, source: Any, alpha: float = 0.8, tol: float = 1e-6, weight: bool = False, **how: Any) -> Result:
     """Penalised hitting probability from `source`, with an L1 error of at most `tol`."""
     need_weights(graph, weight, "php")
@@ -87,6 +89,7 @@ def multi_source_bfs(graph: Graph, sources: Any, **how: Any) -> Result:
     return execute(MultiSourceBFS(as_sources(sources)), graph, **how)
 
 
+@checkpointed
 def personalized_pagerank(
     graph: Graph, sources: Any, alpha: float = 0.85, max_iter: int = 1000, tol: float = 1e-6, weight: bool = False, **how: Any
 ) -> Result:
@@ -111,6 +114,7 @@ def personalized_pagerank(
     return result if strengths is None else merged(result, strengths)
 
 
+@checkpointed
 def betweenness_centrality(
     graph: Graph, k: int | None = None, normalized: bool = True, endpoints: bool = False, seed: int = 1, sources: Any = None, **how: Any
 ) -> Result:

@@ -24,6 +24,7 @@ from isthmus.frontier import Frontier
 from isthmus.kernels import urgency
 from isthmus.link.link import Array, Link
 from isthmus.programs.program import State
+from isthmus.runtime.checkpoint import Checkpoint
 from isthmus.runtime.trace import Iteration, Trace
 from isthmus.threads import Team
 
@@ -50,8 +51,11 @@ def worth_it(trace: Trace, side: Side) -> bool:
 class Settling:
     """One run's pending vertices by partition, and the partitions that are near. Shared by the members of a team."""
 
-    def __init__(self, side: Side, link: Link, memory: Array, state: State, sign: int, settle: Settle, team: Team) -> None:
+    def __init__(
+        self, side: Side, link: Link, memory: Array, state: State, sign: int, settle: Settle, team: Team, checkpoint: Checkpoint | None
+    ) -> None:
         self._side, self._link, self._state, self._sign, self._settle, self._team = side, link, state, sign, settle, team
+        self._checkpoint = checkpoint
         self._kept = KeptPartitions(side, link, memory)
         parts = side.partitions
         widest = int((parts.last - parts.first).max())
@@ -63,7 +67,7 @@ class Settling:
         self._delta = np.inf
         self._changed = threading.Condition()  # guards everything below, and the urgencies
         self._busy: set[int] = set()
-        self._over = False
+        self._over = self._paused = False
         self._channels: queue.SimpleQueue[int] = queue.SimpleQueue()
         for channel in range(CHANNELS):
             self._channels.put(channel)
@@ -73,12 +77,13 @@ class Settling:
     def run(self, frontier: Frontier, trace: Trace, watch: Callable[[Iteration], None]) -> bool:
         """Go on until nothing is pending; False: it does not pay, and the frontier says what is left."""
         self._marks, self._trace, self._watch = frontier.marks, trace, watch
+        self._frontier = frontier
+        frontier.list, frontier.everyone = None, False
         self._look_everywhere()
         self._fresh_record()
         self._team.run(self._member)
         self._publish()
         left = (self._urgency < np.inf).any()
-        frontier.list, frontier.everyone = None, False
         frontier.count = int(np.count_nonzero(frontier.marks)) if left else 0
         return not left
 
@@ -96,6 +101,7 @@ class Settling:
                 with self._changed:
                     if number == 0 and self._works >= RECORD:
                         self._publish()
+                        self._save()
                     self._over = self._over or not self.pays()
         finally:
             with self._changed:
@@ -106,14 +112,14 @@ class Settling:
         """The partition to work on next and whether it is far, with a place reserved; None: there is nothing more to do."""
         with self._changed:
             while not self._over:
-                p = self._most_urgent()
+                p = None if self._paused else self._most_urgent()
                 if p is not None:
                     far = p not in self._kept
                     if not far or self._kept.reserve(p, self._busy, self._urgency < np.inf):
                         self._busy.add(p)
                         self._urgency[p] = np.inf
                         return p, far
-                if p is None and not self._busy:
+                if p is None and not self._busy and not self._paused:
                     return None
                 self._changed.wait()
         return None
@@ -184,6 +190,19 @@ class Settling:
         urgency.note_range(
             0, self._side.offsets.size - 1, parts.first, parts.last, self._state.arrays[0], self._sign, self._marks, self._urgency
         )
+
+    def _save(self) -> None:
+        """Write a checkpoint when one is due and nobody works any more: then the marks say all that is pending."""
+        if self._checkpoint is None or not self._checkpoint.due():
+            return
+        self._paused = True
+        while self._busy and not self._over:
+            self._changed.wait()
+        if not self._over:
+            self._frontier.count = int(np.count_nonzero(self._marks))
+            self._checkpoint.write(self._checkpoint.done + len(self._trace))
+        self._paused = False
+        self._changed.notify_all()
 
     def _fresh_record(self) -> None:
         self._record, self._works, self._clock = Iteration(len(self._trace), 0), 0, time.perf_counter()

@@ -12,6 +12,7 @@ from isthmus.programs.circuit import Circuit, path_resistances
 from isthmus.programs.nn_inference import Inference, Layers, layer_depths
 from isthmus.programs.program import INT_MAX
 from isthmus.runtime.algorithms import NOTHING, merged, must_fit
+from isthmus.runtime.checkpoint import checkpointed
 from isthmus.runtime.execute import execute
 from isthmus.runtime.inference_result import InferenceResult
 from isthmus.runtime.more_algorithms import say_unweighted
@@ -20,6 +21,7 @@ from isthmus.runtime.result import Array, Result
 INPUTS_AT_ONCE = 256  # a piece of 2^18 edges then takes below 0.2 s; reading is a small part of the time long before
 
 
+@checkpointed
 def circuit(
     graph: Graph, fixed: dict[Any, float], currents: dict[Any, float] | None = None, resistances: bool = False, tol: float = 1e-6,
     max_iter: int = 10_000, **how: Any,
@@ -49,6 +51,7 @@ def circuit(
     return result
 
 
+@checkpointed
 def nn_inference(
     graph: Graph, inputs: Any, layers: Any = None, biases: Any = None, activation: str = "relu", output_activation: str = "softmax",
     **how: Any,

@@ -1,0 +1,72 @@
+"""Which run it is: texts that are the same for the same graph, algorithm and arguments in another process, and for no other."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from isthmus.errors import OptionError
+from isthmus.graph.graph import Graph
+from isthmus.graph.manifest import digest
+from isthmus.programs.program import Message, Program
+
+LONG = 300  # letters of a text; of a longer one its beginning and its checksum are told
+
+
+def graph_identity(graph: Graph) -> str:
+    """The same for stores with the same contents."""
+    sections = graph.store.manifest.sections
+    return digest(repr([(name, sections[name].checksums) for name in sorted(sections)]).encode())
+
+
+def arguments(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+    """What is given to a function and changes its answer: all before the star."""
+    signature = inspect.signature(function)
+    bound = signature.bind(*args, **options).arguments
+    return {name: value for name, value in bound.items() if signature.parameters[name].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD}
+
+
+def described(function: Callable[..., Any], given: dict[str, Any]) -> str:
+    """'bfs(source=7)': which run it is. A function that takes a program is called by the program's name."""
+    program = next((value for value in given.values() if isinstance(value, Program)), None)
+    if program is not None:
+        if program.max_iter == 1:
+            raise OptionError(f"{program.name} is one pass over the edges, with nothing in between that a checkpoint could keep")
+        return description(program)
+    usual = {name: description(parameter.default) for name, parameter in inspect.signature(function).parameters.items()}
+    texts = {name: description(value) for name, value in given.items() if not isinstance(value, Graph)}
+    return f"{function.__name__}({shortened(', '.join(f'{name}={text}' for name, text in texts.items() if text != usual[name]))})"
+
+
+def description(value: Any) -> str:
+    """A text that is the same for the same value in another process."""
+    if isinstance(value, Program):
+        given, named = value.given
+        parts = [*map(description, given), *(f"{name}={description(item)}" for name, item in named.items())]
+        return f"{value.name}({shortened(', '.join(parts))})"
+    if isinstance(value, Message):
+        return f"{value.name}:{digest(value.text.encode())[:8]}"
+    if value is None or value is inspect.Parameter.empty or isinstance(value, bool | int | float | str | bytes | range):
+        return repr(value)
+    if isinstance(value, np.generic):
+        return repr(value.item())
+    if isinstance(value, set | frozenset):
+        return description(sorted(map(description, value)))
+    if isinstance(value, list | tuple):
+        return shortened(f"[{', '.join(map(description, value))}]")
+    if isinstance(value, dict):
+        return shortened(f"{{{', '.join(f'{description(key)}: {description(item)}' for key, item in value.items())}}}")
+    if is_dataclass(value):
+        return f"{type(value).__name__}{[description(getattr(value, each.name)) for each in fields(value)]}"
+    if hasattr(value, "__array__") and np.asarray(value).dtype.kind in "biufc":
+        array = np.ascontiguousarray(value)
+        return f"{array.dtype}{list(array.shape)}:{digest(array.reshape(-1).view(np.uint8))}"
+    raise OptionError(f"checkpoint: expected arguments that can be told apart in another process, got one of type {type(value).__name__}")
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= LONG else f"{text[:100]}...:{digest(text.encode())}"
