@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = ("make ", "pip install", "git clone", "cd ")
-PAGES = ("README.md", "docs/programs.md", "docs/calibration.md", "docs/compare.md", "docs/model.md")
+PAGES = ("README.md", "docs/programs.md", "docs/calibration.md", "docs/compare.md", "docs/model.md", "docs/checkpoints.md")
 
 
 def blocks(text: str) -> list[tuple[str, str]]:
