@@ -20,6 +20,7 @@ import pytest
 
 import isthmus as ist
 from isthmus.errors import BudgetError, OptionError, StoreError
+from isthmus.frontier import Frontier
 from isthmus.graph.manifest import sealed
 from isthmus.programs.program import State
 from isthmus.runtime import checkpoint as checkpoints
@@ -98,7 +99,7 @@ RUNS: dict[str, Callable[..., Any]] = {
     "php": lambda g, **how: ist.php(g, 0, weight=True, **how),
     "multi_source_bfs": lambda g, **how: ist.multi_source_bfs(g, [0, 1, 2], **how),
     "betweenness_centrality": lambda g, **how: ist.betweenness_centrality(g, k=20, **how),
-    "label_propagation": lambda g, **how: ist.label_propagation(g, max_iter=4, **how),
+    "label_propagation": lambda g, **how: ist.label_propagation(g, max_iter=2, **how),
     "core_number": lambda g, **how: ist.core_number(g, **how),
     "strongly_connected_components": lambda g, **how: ist.strongly_connected_components(g, **how),
     "minimum_spanning_forest": lambda g, **how: ist.minimum_spanning_forest(g, **how),
@@ -316,6 +317,46 @@ def test_settling(name, threads, grid, folder, monkeypatch):
         assert any(f"went on after {count - 1} iterations" in note for note in result.trace.notes)
 
 
+def test_nobody_works_while_a_checkpoint_is_written(grid, folder, monkeypatch):
+    monkeypatch.setattr(settle, "RECORD", 2)
+    working, seen, lock = [0], [], threading.Lock()
+    follow, write = settle.Settling._follow, checkpoints.Checkpoint.write
+
+    def slowly(self: Any, p: int, member: int) -> Any:
+        with lock:
+            working[0] += 1
+        time.sleep(0.002)
+        try:
+            return follow(self, p, member)
+        finally:
+            with lock:
+                working[0] -= 1
+
+    def look(self: Any, iteration: int) -> None:
+        seen.append(working[0])
+        write(self, iteration)
+
+    monkeypatch.setattr(settle.Settling, "_follow", slowly)
+    monkeypatch.setattr(checkpoints.Checkpoint, "write", look)
+    ist.sssp(grid, 0, memory="10%", threads=4, checkpoint=folder, checkpoint_every=0)
+    assert len(seen) > 20
+    assert not any(seen)
+
+
+@pytest.mark.parametrize(
+    "start", [np.array([3, 900, 17]), np.arange(0, 50_000, 2), None, np.array([], np.int64)], ids=["few", "many", "all", "none"]
+)
+def test_a_frontier_comes_back(start, folder):
+    frontier, other = Frontier(50_000, 2), Frontier(50_000, 5)
+    frontier.start(start)
+    other.start(np.array([1, 2, 3]))
+    saved.write(folder, {}, checkpoints.remember(frontier))
+    checkpoints.recall(other, **saved.Saved(folder).load({"marks": other.marks}))
+    assert (other.count, other.everyone, other.list is None) == (frontier.count, frontier.everyone, frontier.list is None)
+    assert (other.rows(0, 50_000) == frontier.rows(0, 50_000)).all()
+    assert (other.marks == frontier.marks).all()
+
+
 def test_an_error_while_settling_stops_for_a_checkpoint(grid, folder, monkeypatch):
     """Whoever waits for the others sees that one of them failed."""
     monkeypatch.setattr(settle, "RECORD", 2)
@@ -397,7 +438,7 @@ def test_programs_that_use_all_memory_go_on_with_what_they_had(name, undirected,
 def test_a_default_budget_that_has_shrunk_is_as_before(undirected, folder, monkeypatch):
     from isthmus.runtime import budget
 
-    expected = ist.label_propagation(undirected, 4, **TIGHT)
+    expected = ist.label_propagation(undirected, 4, **FAR)
     monkeypatch.setattr(budget, "available", lambda: 10**7)
     stopped(lambda g, **how: ist.label_propagation(g, 4, **how), undirected, folder, 2, memory=None, policy="filter")
     monkeypatch.setattr(budget, "available", lambda: 10**7 - 10**5)

@@ -101,7 +101,7 @@ def edge(mine, u, v, w, state, params):
         """Go through the script without doing anything, up to where it was."""
         degrees, _, table = state.arrays
         state.arrays, state.extra = (degrees, kept["cursors"], table), kept["extra"]
-        self._wishes, self._skip = 0, kept["wishes"]
+        self._skip = kept["wishes"]
         for _ in range(self._skip):
             self._next_wish(state)
 
