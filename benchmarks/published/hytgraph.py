@@ -224,26 +224,32 @@ def caches(**how: Any) -> Iterator[list[VertexCache]]:
         yield made
 
 
+def misses(lab: Lab, case: Case, algorithm: str, **how: Any) -> tuple[float, float]:
+    """Edges that were followed and not near, and modelled seconds; of small graphs, means of five runs."""
+    runs = [lab.apart().run(case, algorithm, "hytgraph", **how) for _ in range(1 if case.graph.arcs > SMALL else 5)]
+    return mean(run.facts["cache"]["miss_edges"] for run in runs), mean(run.seconds for run in runs)
+
+
 def figure_7(lab: Lab) -> Section:
     """The cache by hotness against the longest lists."""
-    rows = [["algorithm", "graph", "hotness saves", "hubs save", "hotness ÷ hubs", "seconds, hotness ÷ hubs"]]
-    section = Section("HyTGraph, Figure 7: edge accesses saved by the cache, of all", rows)
-    shares: dict[str, list[float]] = {"hot": [], "hub": [], "seconds": []}
+    rows = [["algorithm", "graph", "hotness saves", "hubs save", "seconds, hotness ÷ hubs"]]
+    section = Section("HyTGraph, Figure 7: edge accesses that the cache saves, of those without it", rows)
+    saved: list[tuple[float, float]] = []
+    seconds: list[float] = []
     for algorithm in ("PR", "SSSP"):
         for case in (c for c in lab.cases if c.graph.arcs <= 1 << 26):
-            hot = lab.run(case, algorithm, "hytgraph")
+            bare, _ = misses(lab, case, algorithm, without=("cache",))
+            hot, hot_seconds = misses(lab, case, algorithm)
             with caches(by_degree=True):
-                hub = lab.apart().run(case, algorithm, "hytgraph")
-            for name, value in (("hot", hot.hit_share), ("hub", hub.hit_share), ("seconds", hot.seconds / hub.seconds)):
-                shares[name].append(value)
-            more = hot.hit_share / hub.hit_share if hub.hit_share else float("nan")
-            saved = [f"{run.hit_share:.1%}" for run in (hot, hub)]
-            rows.append([algorithm, case.name, *saved, times(more), times(hot.seconds / hub.seconds)])
-    hot, hub = (sum(shares[name]) / max(len(shares[name]), 1) for name in ("hot", "hub"))
-    rows.append(["both", "average", f"{hot:.1%}", f"{hub:.1%}", times(hot / hub if hub else float("nan")), times(mean(shares["seconds"]))])
-    rows.append(["both", "paper", "31.0%", "25.1%", "1.24", "0.93"])
+                hub, hub_seconds = misses(lab, case, algorithm)
+            saved.append((1 - hot / bare, 1 - hub / bare))
+            seconds.append(hot_seconds / hub_seconds)
+            rows.append([algorithm, case.name, *(f"{share:.1%}" for share in saved[-1]), times(seconds[-1])])
+    hot, hub = (sum(column) / max(len(saved), 1) for column in zip(*saved, strict=True))
+    rows.append(["both", "average", f"{hot:.1%}", f"{hub:.1%}", times(mean(seconds))])
+    rows.append(["both", "paper", "31.0%", "25.1%", "0.93"])
     section.judged = [(f"hotness saves more accesses than hubs on average: {hot:.1%} against {hub:.1%}", hot > hub)]
-    section.text.append("The paper's text names the two averages the other way round; its 24.2 % only follows from this one.")
+    section.text.append("The paper's text names the two averages the other way round; its 24.2 % more only follows from this one.")
     return section
 
 

@@ -82,12 +82,6 @@ class Run:
     def seconds(self) -> float:
         return float(self.facts["seconds"]["modelled"])
 
-    @property
-    def hit_share(self) -> float:
-        """Active edges that a cache held."""
-        cache = self.facts["cache"]
-        return float(cache["hit_edges"] / max(cache["hit_edges"] + cache["miss_edges"], 1))
-
 
 class Lab:
     """Graphs, runs so far, and how large sweeps are."""
