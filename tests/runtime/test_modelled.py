@@ -115,10 +115,10 @@ def test_unknown_devices(graph: Any, device: str) -> None:
         ist.bfs(graph, 5, device=device)
 
 
-def test_pages_of_all_edges_fit_a_budget_that_has_room_for_them():
-    """Memory is given in whole blocks: a block less than the edges, and pages that are used in turns would all come again each time."""
-    graph = ist.generate("rmat", scale=13, seed=3, weights="1:9")
-    facts = ist.sssp(graph, 0, device="model:rtx2080ti", policy="unified", memory="900%").summary()
+def test_pages_of_all_edges_fit_a_budget_that_has_room_for_them() -> None:
+    """A page less than the edges take, and pages that are used in turns would all come again each time."""
+    graph = ist.generate("rmat", scale=13, seed=3)
+    facts = ist.pagerank(graph, tol=0.1, device=DEVICE, policy="unified", memory="900%").summary()
     assert facts["iterations"] > 4
-    assert facts["transfer"]["bytes"] <= facts["graph"]["edge_bytes"] + 2 * 4096
+    assert facts["transfer"]["bytes"] == -(-facts["graph"]["edge_bytes"] // 4096) * 4096
     assert facts["memory"]["near_peak"] <= facts["memory"]["budget"]

@@ -193,9 +193,9 @@ def near_memory(
     if model is None:
         return plan(graph, program, memory, threads, policy, keeps, None, index_bytes)
     near = plan(graph, program, memory, threads, policy, keeps, model.near.bytes, index_bytes)
-    if chosen.pages and not near.resident:  # pages come in whole blocks, of every array
+    if chosen.pages and not near.resident:  # the last page of every array is a whole one, too
         arrays = len(program.sides) * (2 if program.reads_weights() and graph.weighted else 1)
-        near.cache += min(near.budget - near.peak, arrays * model.managed.block_bytes)
+        near.cache += min(near.budget - near.peak, arrays * model.managed.page_bytes)
     if near.budget > model.near.bytes:
         near.notes.append(f"the budget is more than the {format_size(model.near.bytes)} of {model.name}")
     return near
