@@ -25,7 +25,10 @@ def link(parents: Any, u: Any, v: Any) -> Any:
             return
         if above == high and int64(atomic_cas(parents, high, parents.dtype.type(high), parents.dtype.type(low))) == high:
             return
-        a, b = int64(parents[int64(parents[high])]), int64(parents[low])
+        up = parents[int64(parents[high])]
+        if above != high:  # on the way up: chains of threads that met head to tail get shorter
+            parents[high] = up
+        a, b = int64(up), int64(parents[low])
 
 
 @kernel
