@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -37,6 +39,23 @@ def test_weights_make_a_partition_dearer():
     whole = 100 * 1024
     assert recipe("auto").policy.choose(activity([9], [15], [whole]), DISK, 4).tolist() == [FILTER]
     assert recipe("auto").policy.choose(activity([9], [15], [whole]), DISK, 8).tolist() == [ZERO_COPY]
+
+
+def test_packed_lists_where_a_device_can_have_them():
+    """A list of one edge is 12 bytes packed and a request alone; nearly whole partitions are not packed; nor is anything by slow hosts."""
+    card = Profile("a card", 128e8, 1e8, 128, 256, True, (), 256e8)
+    some = activity([1, 50, 100, 0], [1, 4, 4, 0], [100] * 4)
+    on_card = recipe("auto", (), 1).policy
+    assert on_card.choose(some, card, 4).tolist() == [COMPACTION, COMPACTION, FILTER, NOTHING]
+    assert on_card.choose(some, replace(card, compaction=1e8), 4).tolist() == [ZERO_COPY, FILTER, FILTER, NOTHING]
+    assert recipe("auto").policy.choose(some, card, 4).tolist() == [ZERO_COPY, FILTER, FILTER, NOTHING]
+
+
+def test_on_a_modelled_device_parts_can_be_switched_off_too():
+    assert recipe("auto", (), 1).rounds and recipe("auto", (), 1).cache == "vertices"
+    assert recipe("auto", ("cache", "recompute"), 1).cache == "none" and not recipe("auto", ("recompute",), 1).rounds
+    assert recipe("auto", (), 2).cache == "partitions"  # vertices are kept of one side only
+    assert not recipe("auto", (), 1).settle and recipe("auto").settle
 
 
 def test_nothing_active_and_no_partition():

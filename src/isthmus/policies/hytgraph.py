@@ -30,13 +30,12 @@ import numpy as np
 
 from isthmus.frontier import Activity
 from isthmus.link.link import Array, Profile
-from isthmus.policies.policy import COMPACTION, FILTER, NOTHING, ZERO_COPY, Policy
+from isthmus.policies.policy import COMPACTION, FILTER, INDEX_BYTES, NOTHING, ZERO_COPY, Policy
 
 ALPHA = 0.8  # HyTGraph, after Subway: compaction pays below 80 % active edges
 BETA = 0.4  # HyTGraph: and where lists are so short that single requests are mostly empty
 GAMMA = 0.625  # HyTGraph, after EMOGI: the part of a round trip that an empty request costs as well
 IN_A_ROUND_TRIP = 256  # PCIe 3.0: requests under way at once
-INDEX_BYTES = 8  # one 64-bit offset for each packed list
 TOGETHER = 4  # HyTGraph: filter partitions in one task
 ENGINES = frozenset({FILTER, COMPACTION, ZERO_COPY})
 

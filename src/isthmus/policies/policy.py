@@ -10,6 +10,7 @@ from isthmus.frontier import Activity
 from isthmus.link.link import Array, Profile
 
 NOTHING, FILTER, ZERO_COPY, RESIDENT, COMPACTION, UNIFIED, CACHE = range(7)  # what a choice means
+INDEX_BYTES = 8  # one 64-bit offset for each packed list
 NAMES = {FILTER: "filter", ZERO_COPY: "zero_copy", RESIDENT: "resident", COMPACTION: "compaction", UNIFIED: "unified", CACHE: "cache"}
 
 
@@ -34,12 +35,22 @@ class Fixed(Policy):
 
 
 class Cheapest(Policy):
-    """Whole partition or single blocks, whichever the link's measured rates make cheaper."""
+    """Whole partition or single blocks, whichever the link's measured rates make cheaper; or active lists, packed.
+
+    Packing goes on while the lists before cross the link, so the slower of the two counts.
+    """
 
     name = "auto"
+
+    def __init__(self, packs: bool = False) -> None:
+        self._packs = packs
 
     def choose(self, activity: Activity, profile: Profile, entry_bytes: int) -> Array:
         whole = profile.seconds(activity.partition_edges * entry_bytes, 0)
         single = profile.seconds(0, activity.blocks)
         cheaper = np.where(single < whole, ZERO_COPY, FILTER)
+        if self._packs:
+            packed_bytes = activity.edges * entry_bytes + activity.vertices * INDEX_BYTES
+            packed = packed_bytes / min(profile.bandwidth, profile.compaction)
+            cheaper = np.where(packed < np.minimum(whole, single), COMPACTION, cheaper)
         return np.where(activity.edges > 0, cheaper, NOTHING)

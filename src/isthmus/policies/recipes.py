@@ -13,7 +13,8 @@
 
 From: GraphReduce, Graphie and HyTGraph's ExpTM-filter; Subway (Sabet et al., EuroSys 2020); EMOGI (Min et al., VLDB 2020);
 HyTGraph's ImpTM-unified-memory; Grus (Wang et al., TACO 2021); Scaph (Zheng et al., ATC 2020); HyTGraph (Wang et al., ICDE
-2023). `auto` is ours.
+2023). `auto` is ours. On a modelled device it packs lists as well, keeps vertices by hotness (HyTGraph) and works on what
+came until it is settled (Subway), in whole buffers.
 
 Behind a colon some have variants: `unified:read-mostly` and the other hints of `link.hints`, `scaph:hvsp` and the others of
 `policies.scaph`.
@@ -31,6 +32,10 @@ from isthmus.policies import hytgraph, scaph
 from isthmus.policies.policy import COMPACTION, FILTER, UNIFIED, ZERO_COPY, Cheapest, Fixed, Policy
 
 UNTIL_SETTLED = 1 << 30  # rounds
+PACKING = {  # where lists can be packed while others cross: everything that came is used up before more is asked for
+    "policy": Cheapest(packs=True), "cache": "vertices", "recompute": False,
+    "rounds": dict.fromkeys(("filter", "zero_copy", "compaction", "cache"), UNTIL_SETTLED),
+}  # fmt: skip
 SWITCHES: dict[str, dict[str, Any]] = {  # parts that a recipe can do without, and what that changes
     "settle": {"settle": False},
     "cache": {"cache": "none"},
@@ -67,6 +72,7 @@ class Recipe:
     prefetch: bool = False  # fill a part of the pages before the start
     overlap: bool = True  # on a modelled device: packing, transfers and kernels of different tasks go on at once
     deltas: bool = False  # PageRank by deltas, whose active set shrinks
+    modelled: Mapping[str, Any] = field(default_factory=dict)  # what is another on modelled devices
     host_decides: bool = True  # the host needs the frontier; otherwise a kernel finds its own way
 
     @property
@@ -84,9 +90,10 @@ class Recipe:
             off |= SWITCHES[name]
         return replace(self, **off)
 
-    def on_model(self) -> Recipe:
-        """Without what goes by the seconds that things really take."""
-        return replace(self, settle=False, merge=False, correct=False, ahead=False)
+    def on_model(self, sides: int) -> Recipe:
+        """Without what goes by the seconds that things really take; with what it has for such devices and one side of a graph."""
+        timeless = replace(self, settle=False, merge=False, correct=False, ahead=False)
+        return replace(timeless, **self.modelled) if sides == 1 else timeless
 
 
 def paged(hint: str) -> Recipe:
@@ -120,7 +127,7 @@ RECIPES: dict[str, Recipe] = {
             "hytgraph", hytgraph.HyTGraph(round_up=False), "vertices", {"filter": 1, "cache": 1}, combine="neighbours",
             order="contribution", deltas=True,
         ),
-        Recipe("auto", Cheapest(), "partitions", settle=True, merge=True, correct=True, ahead=True, recompute=True),
+        Recipe("auto", Cheapest(), "partitions", settle=True, merge=True, correct=True, ahead=True, recompute=True, modelled=PACKING),
     )
 }  # fmt: skip
 VARIANTS: dict[str, Callable[[], Recipe]] = {
@@ -129,12 +136,17 @@ VARIANTS: dict[str, Callable[[], Recipe]] = {
 }
 
 
-def recipe(name: str, without: tuple[str, ...] = ()) -> Recipe:
-    """The recipe of that name, with some of its parts switched off."""
+def recipe(name: str, without: tuple[str, ...] = (), model_sides: int = 0) -> Recipe:
+    """The recipe of that name, with some of its parts switched off; for a modelled device, if told how many sides a program follows."""
+    found = named(name)
+    return (found.on_model(model_sides) if model_sides else found).without(without)
+
+
+def named(name: str) -> Recipe:
     if name in VARIANTS:
-        return VARIANTS[name]().without(without)
+        return VARIANTS[name]()
     if name not in RECIPES:
         base = name.partition(":")[0] + ":"
         known = [variant for variant in VARIANTS if variant.startswith(base)] or list(RECIPES)
         raise OptionError(f"policy: expected one of {', '.join(known)}, got {name!r}")
-    return RECIPES[name].without(without)
+    return RECIPES[name]

@@ -63,7 +63,9 @@ def must_fit(program: Program, graph: Graph, how: dict[str, Any]) -> None:
     """Raise BudgetError now if a later pass would."""
     policy = how.get("policy", "auto")
     threads = how.get("threads") or default_threads()
-    near = near_memory(program, graph, recipe(policy), device_of(how.get("device", "auto")), how.get("memory"), threads, policy)
+    model = device_of(how.get("device", "auto"))
+    chosen = recipe(policy, how.get("without", ()), 0 if model is None else len(program.sides))
+    near = near_memory(program, graph, chosen, model, how.get("memory"), threads, policy)
     if how.get("rehearse"):
         how["rehearse"](program, near)
 
