@@ -106,20 +106,39 @@ class Team:
             except BaseException as error:
                 self._done.put(error)
 
-    def run(self, work: Callable[[int], None]) -> None:
-        """work(member) on every member; returns when all have, and raises what the first of them raised."""
-        for inbox in self._work:
-            inbox.put(work)
+    def run(self, work: Callable[[int], None], abandon: Callable[[], None] | None = None) -> None:
+        """work(member) on every member; returns when all have, and raises what the first of them raised.
+
+        `abandon` is called when a member fails, so that others do not wait for it.
+        """
         failure: BaseException | None = None
+        sent = 0
         try:
+            for inbox in self._work:
+                sent += 1
+                inbox.put(work)
             work(0)
         except BaseException as error:
             failure = error
-        for _ in self._work:
+            if abandon is not None:
+                abandon()
+        for _ in range(sent):
             other = self._done.get()
             failure = failure or other
         if failure is not None:
             raise failure
+
+    def gang(self, work: Callable[[int], None], abandon: Callable[[], None]) -> None:
+        """As `run`, for kernels whose members wait for each other: `abandon` tells them that one will not come."""
+
+        def member(number: int) -> None:
+            try:
+                work(number)
+            except BaseException:
+                abandon()
+                raise
+
+        self.run(member, abandon)
 
     def share(self, work: Callable[[int, int], None], count: int) -> None:
         """work(member, 0) ... work(member, count - 1), shared out as members become free."""

@@ -2,7 +2,7 @@
 
 Each intrinsic `f(array, index, value)` lowers to one LLVM `atomicrmw` on the element's address and returns the
 element's old value; `atomic_cas` is a `cmpxchg`. No bounds check: the index must be inside the array.
-Two more instructions that Numba does not offer stand at the end.
+More instructions that Numba does not offer stand at the end.
 """
 
 from __future__ import annotations
@@ -65,6 +65,31 @@ def atomic_cas(typing: Any, array: Any, index: Any, expected: Any, value: Any) -
         return builder.extract_value(pair, 0)
 
     return signature, generate
+
+
+@intrinsic
+def atomic_load(typing: Any, array: Any, index: Any) -> Any:
+    """An element that other threads change, read anew each time."""
+    if not isinstance(array, types.Array) or not isinstance(array.dtype, types.Integer):
+        return None
+    signature = array.dtype(array, types.intp)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        where = element_pointer(context, builder, signature.args[0], arguments[0], arguments[1])
+        return builder.load_atomic(where, "acquire", signature.return_type.bitwidth // 8)
+
+    return signature, generate
+
+
+@intrinsic
+def fence(typing: Any) -> Any:
+    """Nothing that is read or written before it may be put off until after it, nor the other way round."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(), generate
 
 
 @intrinsic

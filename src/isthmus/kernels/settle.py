@@ -1,7 +1,7 @@
 """Working a run of vertices to a standstill while their edges are near: text that is compiled with a program.
 
 Whoever is marked among first:last is followed, and whoever of them gets marked on the way. Two piles order them
-(near-far, as `kernels.traversal` does for a whole graph): those whose value is within `delta` of the most urgent
+(near-far, Davidson et al. 2014): those whose value is within `delta` of the most urgent
 go first, first come, first served.
 
 A mark is taken off with an atomic exchange before the value is read: a plain store could be overtaken by that

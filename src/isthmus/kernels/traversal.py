@@ -1,9 +1,8 @@
-"""Traversals of edges that are all near: direction-optimising BFS, near-far shortest paths.
+"""Breadth-first search over edges that are all near, turning round when that is less work.
 
 BFS after Beamer, Asanović, Patterson (2012): while the frontier is small, its edges are followed (top down); when
 it holds a large part of the edges, the unvisited vertices look for a parent in it instead (bottom up) and stop at
-the first. Shortest paths after Davidson et al. (2014), a delta-stepping with two piles: vertices nearer than a
-bound are relaxed at once, the others wait until the bound moves.
+the first.
 
 Queues are shared; threads fill a small buffer of their own and reserve room for it with one atomic addition.
 """
@@ -13,14 +12,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import int32, int64, uint8, uint64
+from numba import int32, int64, uint64
 
-from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_min, prefetch
+from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_load
 from isthmus.kernels.compile import inline, kernel
+from isthmus.kernels.gang import FREE, LINE, meet
 
 UNSEEN = np.iinfo(np.int32).max
 BUFFER = 1024
-AHEAD = 16  # edges whose heads are asked for in advance
+TURN = 64  # vertices of a queue that a member takes at once
+MOST_WALKED = 1 << 23  # edges after which a kernel comes back, so that an interrupt is heard
 
 
 @inline
@@ -88,6 +89,66 @@ def top_down_alone(
     return size, swapped, level, edges, done, walked
 
 
+TAIL, HEAD, EDGES = FREE, FREE + 3 * LINE, FREE + 6 * LINE  # three of each, for levels in turn: one is cleared while others look at two
+LINES = 9
+
+
+@kernel
+def descend(
+    member: Any, members: Any, gate: Any, queue: Any, size: Any, edges: Any, offsets: Any, targets: Any, levels: Any, level: Any,
+    limit: Any, out: Any, least_edges: Any, most_edges: Any, counted: Any,
+) -> Any:  # fmt: skip
+    """Whole levels, all members together, while they are neither too small nor too large for that.
+
+    counted[k, :] = the vertices and edges of the k-th. Fills the last of its rows with (vertices in the queue, levels done, edges of
+    the queue), and returns whether they are in `out`.
+    """
+    buffer = np.empty(BUFFER, np.uint32)
+    a, b = queue, out
+    done = 0
+    walked = int64(0)
+    while size > 0 and least_edges <= edges <= most_edges and level <= limit and done < counted.shape[0] - 1 and walked < MOST_WALKED:
+        now = done % 3 * LINE
+        found = int64(0)
+        count = 0
+        while True:
+            first = atomic_add(gate, HEAD + now, TURN)
+            if first >= size:
+                break
+            for i in range(first, min(first + TURN, size)):
+                u = int64(a[i])
+                for e in range(uint64(offsets[u]), uint64(offsets[u + 1])):
+                    v = int64(targets[e])
+                    if levels[v] == UNSEEN and atomic_cas(levels, v, int32(UNSEEN), int32(level)) == UNSEEN:
+                        if count == BUFFER:
+                            at = atomic_add(gate, TAIL + now, count)
+                            for k in range(count):
+                                b[at + k] = buffer[k]
+                            count = 0
+                        buffer[count] = v
+                        count += 1
+                        found += offsets[v + 1] - offsets[v]
+        if count:
+            at = atomic_add(gate, TAIL + now, count)
+            for k in range(count):
+                b[at + k] = buffer[k]
+        atomic_add(gate, EDGES + now, found)
+        if not meet(gate, members, done + 1):
+            return False
+        if member == 0:
+            counted[done, 0], counted[done, 1] = size, edges
+            before = (done + 2) % 3 * LINE
+            gate[TAIL + before] = gate[HEAD + before] = gate[EDGES + before] = 0
+        walked += edges
+        size, edges = atomic_load(gate, TAIL + now), atomic_load(gate, EDGES + now)
+        a, b = b, a
+        level += 1
+        done += 1
+    if member == 0:
+        counted[-1, 0], counted[-1, 1], counted[-1, 2] = size, done, edges
+    return done & 1 == 1
+
+
 @kernel
 def bottom_up(first: Any, last: Any, offsets: Any, targets: Any, levels: Any, level: Any, front: Any, fresh: Any) -> Any:
     """Unseen vertices of first:last look for a neighbour in the frontier's bitmap; first is a multiple of 64.
@@ -100,7 +161,7 @@ def bottom_up(first: Any, last: Any, offsets: Any, targets: Any, levels: Any, le
         for v in range(word << 6, min((word + 1) << 6, last)):
             if levels[v] != UNSEEN:
                 continue
-            for e in range(offsets[v], offsets[v + 1]):
+            for e in range(uint64(offsets[v]), uint64(offsets[v + 1])):  # unsigned: no look at whether an index counts from the end
                 u = uint64(targets[e])
                 if front[u >> uint64(6)] >> (u & uint64(63)) & uint64(1):
                     levels[v] = level
@@ -137,91 +198,6 @@ def bits_to_queue(front: Any, offsets: Any, queue: Any) -> Any:
     return count, edges
 
 
-@inline
-def wide(distance: Any) -> Any:
-    """A distance to calculate with: narrow whole numbers as 64 bits."""
-    return distance + int64(0)
-
-
-@kernel
-def relax_near(
-    queue: Any, first: Any, last: Any, offsets: Any, targets: Any, weights: Any, distances: Any, bound: Any, cutoff: Any,
-    near: Any, near_tail: Any, near_marks: Any, far: Any, far_tail: Any, far_marks: Any, beyond: Any,
-) -> Any:  # fmt: skip
-    """Relax the edges of queue[first:last]; improved vertices go to the near or the far pile, each once.
-
-    `beyond` is set where a path is longer than `cutoff`.
-    """
-    near_buffer, far_buffer = np.empty(BUFFER, np.uint32), np.empty(BUFFER, np.uint32)
-    near_count = far_count = 0
-    for i in range(first, last):
-        u = int64(queue[i])
-        # Taken off before the distance is read, and not overtaken by that read: an improvement from now on queues it again.
-        atomic_exchange(near_marks, u, uint8(0))
-        du = wide(distances[u])
-        end = offsets[u + 1]
-        for e in range(offsets[u], end):
-            if e + AHEAD < end:
-                prefetch(distances, int64(targets[e + AHEAD]))
-            v = int64(targets[e])
-            w = weights[e] if weights is not None else 1
-            if w > cutoff - du:  # before it is added: a sum must not wrap
-                beyond[0] = 1
-                continue
-            new = du + w
-            if new < distances[v] and new < atomic_min(distances, v, new):
-                if new < bound:
-                    if near_marks[v] == 0 and atomic_exchange(near_marks, v, uint8(1)) == 0:
-                        if near_count == BUFFER:
-                            flush(near_buffer, near_count, near, near_tail)
-                            near_count = 0
-                        near_buffer[near_count] = v
-                        near_count += 1
-                elif far_marks[v] == 0 and atomic_exchange(far_marks, v, uint8(1)) == 0:
-                    if far_count == BUFFER:
-                        flush(far_buffer, far_count, far, far_tail)
-                        far_count = 0
-                    far_buffer[far_count] = v
-                    far_count += 1
-    flush(near_buffer, near_count, near, near_tail)
-    flush(far_buffer, far_count, far, far_tail)
-
-
-@kernel
-def split_far(far: Any, size: Any, distances: Any, done: Any, bound: Any, near: Any, near_marks: Any, far_marks: Any) -> Any:
-    """Move the far pile's vertices below `bound` to the near pile; those settled below `done` go away.
-
-    Returns (near, far left).
-    """
-    count = left = 0
-    for i in range(size):
-        v = int64(far[i])
-        if distances[v] < bound:
-            far_marks[v] = 0
-            if distances[v] >= done and near_marks[v] == 0:
-                near_marks[v] = 1
-                near[count] = v
-                count += 1
-        else:
-            far[left] = v
-            left += 1
-    return count, left
-
-
-@kernel
-def smallest(far: Any, size: Any, distances: Any) -> Any:
-    best = distances[int64(far[0])]
-    for i in range(1, size):
-        best = min(best, distances[int64(far[i])])
-    return best
-
-
-@inline
-def next_bound(bound: Any, nearest: Any, delta: Any) -> Any:
-    """A bound above the nearest waiting distance, however large and however badly it rounds."""
-    return np.nextafter(max(bound, np.float64(nearest)) + delta, np.inf)
-
-
 @kernel
 def count_edges(queue: Any, size: Any, offsets: Any) -> Any:
     edges = int64(0)
@@ -229,66 +205,6 @@ def count_edges(queue: Any, size: Any, offsets: Any) -> Any:
         u = int64(queue[i])
         edges += offsets[u + 1] - offsets[u]
     return edges
-
-
-
-
-@kernel
-def relax_alone(
-    queue: Any, size: Any, offsets: Any, targets: Any, weights: Any, distances: Any, done: Any, bound: Any, delta: Any, cutoff: Any,
-    near: Any, near_marks: Any, far: Any, far_size: Any, far_marks: Any, beyond: Any, most_edges: Any,
-) -> Any:  # fmt: skip
-    """Whole rounds on one thread while the near pile is small, moving the bound on when it is empty.
-
-    Returns (near pile, whether it is in `near`, far pile, done, bound, rounds, edges walked).
-    """
-    a, b = queue, near
-    swapped = False
-    rounds = 0
-    walked = int64(0)
-    edges = count_edges(a, size, offsets)
-    while edges <= most_edges and walked < 1 << 22:
-        if size == 0:
-            if far_size == 0:
-                break
-            done = bound
-            bound = next_bound(bound, smallest(far, far_size, distances), delta)
-            size, far_size = split_far(far, far_size, distances, done, bound, a, near_marks, far_marks)
-            edges = count_edges(a, size, offsets)
-            rounds += 1
-            walked += far_size + size
-            continue
-        walked += edges
-        count = 0
-        edges = int64(0)
-        for i in range(size):
-            u = int64(a[i])
-            near_marks[u] = 0
-            du = wide(distances[u])
-            for e in range(offsets[u], offsets[u + 1]):
-                v = int64(targets[e])
-                w = weights[e] if weights is not None else 1
-                if w > cutoff - du:
-                    beyond[0] = 1
-                    continue
-                new = du + w
-                if new < distances[v]:
-                    distances[v] = new
-                    if new < bound:
-                        if near_marks[v] == 0:
-                            near_marks[v] = 1
-                            b[count] = v
-                            count += 1
-                            edges += offsets[v + 1] - offsets[v]
-                    elif far_marks[v] == 0:
-                        far_marks[v] = 1
-                        far[far_size] = v
-                        far_size += 1
-        a, b = b, a
-        swapped = not swapped
-        size = count
-        rounds += 1
-    return size, swapped, far_size, done, bound, rounds, walked
 
 
 @kernel

@@ -107,3 +107,23 @@ def smallest_member(parents: Any, naturals: Any, smallest: Any) -> Any:
         r = int64(parents[u])
         if naturals[u] < smallest[r]:
             smallest[r] = naturals[u]
+
+
+@kernel
+def widen(narrow: Any, none: Any, infinity: Any, wide: Any, first: Any, last: Any) -> Any:
+    """Copy numbers into a wider array, with `infinity` for `none`."""
+    for v in range(first, last):
+        wide[v] = infinity if narrow[v] == none else narrow[v]
+
+
+@kernel
+def reach(distances: Any, infinity: Any) -> Any:
+    """(how many distances are not infinite, the largest of these or 0)."""
+    count = 0
+    farthest = distances.dtype.type(0)
+    for distance in distances:  # no branch: whether a vertex is reached is hard to foresee
+        reached = distance != infinity
+        count += reached
+        far = distance if reached else distances.dtype.type(0)
+        farthest = far if far > farthest else farthest
+    return count, farthest

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.errors import OptionError
-from isthmus.kernels import traversal, vertices
+from isthmus.kernels import gang, traversal, vertices
 from isthmus.programs.program import INT_MAX, Array, Facts, Monotone, NearEdges, Seen, State, monotone
 
 # Beamer's switches, as the GAP Benchmark Suite sets them: bottom up when the frontier has a 15th of the edges left,
@@ -20,7 +20,9 @@ from isthmus.programs.program import INT_MAX, Array, Facts, Monotone, NearEdges,
 ALPHA, BETA = 15, 18
 # From disk every edge of an unreached vertex moves, though few are looked at; following one costs about twice that.
 SEEK_SHARE = 2
-FEW_EDGES = 1 << 14  # a level this small is walked by one thread
+FEW_EDGES = 1 << 14  # a level this small is not worth turning round
+ALONE, GANG = 1 << 9, 1 << 20  # a level with fewer edges is walked by one thread; up to so many, by threads that stay together
+LEVELS = 1 << 12  # of these at once
 SLICE = 1 << 14  # vertices per turn of a member
 
 
@@ -111,17 +113,15 @@ class BFS(Monotone):
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         if facts.vertices > 1 << 32:
             return False
-        levels = np.full(facts.vertices, traversal.UNSEEN, np.int32)
+        levels, distances, n = np.empty(facts.vertices, np.int32), state.arrays[0], facts.vertices
+        facts.team.split(lambda a, b: levels[a:b].fill(traversal.UNSEEN), n)
         Search(int(self.values_given["limit"]), facts, edges, levels, seen).run(state.start)
-        distances = state.arrays[0]
-        distances[:] = levels
-        distances[levels == traversal.UNSEEN] = INT_MAX
+        facts.team.split(lambda a, b: vertices.widen(levels, traversal.UNSEEN, INT_MAX, distances, a, b), n)
         return True
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
-        reached = columns["distance"] != INT_MAX
-        depth = int(columns["distance"][reached].max()) if reached.any() else 0
-        return {"reached": int(reached.sum()), "depth": depth}
+        reached, depth = vertices.reach(columns["distance"], INT_MAX)
+        return {"reached": reached, "depth": depth}
 
 
 class Search:
@@ -141,10 +141,12 @@ class Search:
         level = 1
         edges = int(traversal.count_edges(self._queue, size, self._edges.offsets))
         while size and level <= self._limit:
-            if edges <= FEW_EDGES:
+            if edges < ALONE or (edges <= FEW_EDGES and self._facts.team.size == 1):
                 size, level, edges = self._alone(size, level)
-            elif not self._facts.directed and edges > self._left // ALPHA:
+            elif not self._facts.directed and edges > max(self._left // ALPHA, FEW_EDGES):
                 size, level, edges = self._bottom_up(size, level, edges)
+            elif edges <= min(GANG, max(self._left // ALPHA, FEW_EDGES)):
+                size, level, edges = self._descend(size, level, edges)
             else:
                 size, edges = self._top_down(size, level, edges)
                 level += 1
@@ -152,7 +154,8 @@ class Search:
     def _alone(self, size: int, level: int) -> tuple[int, int, int]:
         limit = min(self._limit, traversal.UNSEEN - 1)
         size, swapped, level, edges, done, walked = traversal.top_down_alone(
-            self._queue, size, self._edges.offsets, self._edges.targets, self._levels, level, limit, self._spare, FEW_EDGES
+            self._queue, size, self._edges.offsets, self._edges.targets, self._levels, level, limit, self._spare,
+            2 * ALONE if self._facts.team.size > 1 else FEW_EDGES,
         )
         if swapped:
             self._queue, self._spare = self._spare, self._queue
@@ -160,6 +163,27 @@ class Search:
         for _ in range(done):
             self._seen(size, walked // done)
         return size, level, edges
+
+    def _descend(self, size: int, level: int, edges: int) -> tuple[int, int, int]:
+        team, gate, counted = self._facts.team, gang.gate(traversal.LINES), np.empty((LEVELS + 1, 3), np.int64)
+        limit = min(self._limit, traversal.UNSEEN - 1)
+        most = GANG if self._facts.directed else min(GANG, max(self._left // (2 * ALPHA), FEW_EDGES))
+        swapped = [False] * team.size
+
+        def work(member: int) -> None:
+            swapped[member] = traversal.descend(
+                member, team.size, gate, self._queue, size, edges, self._edges.offsets, self._edges.targets, self._levels, level, limit,
+                self._spare, ALONE // 4, max(most, edges), counted,
+            )  # fmt: skip
+
+        team.gang(work, lambda: gang.abandon(gate))
+        if swapped[0]:
+            self._queue, self._spare = self._spare, self._queue
+        left, done, more = (int(number) for number in counted[-1])
+        for active, walked in counted[:done, :2].tolist():
+            self._seen(active, walked)
+            self._left -= walked
+        return left, level + done, more
 
     def _top_down(self, size: int, level: int, edges: int) -> tuple[int, int]:
         self._tail[0] = 0

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from isthmus.errors import OptionError
-from isthmus.kernels import traversal
+from isthmus.kernels import buckets, gang, traversal
+from isthmus.kernels.vertices import reach, widen
 from isthmus.programs.best_first import BestFirst
 from isthmus.programs.program import INT_MAX, Array, Facts, Monotone, NearEdges, Seen, State, monotone
 
-FEW_EDGES = 1 << 14  # a round this small is done by one thread
-STEP = 4  # of seven values from 1/4 to 16, by a few runs on a busy machine: ties with 2 on RMAT 20, near the best on a grid
+WIDTH = 1  # of 1/4, 1/2, 1, 2 and 4 the fastest on Kronecker 20, or near it; 2 and 4 are by a few percent on a grid
+ENTRIES = 2  # room in buckets per vertex, which may stand in several
 NARROW_MAX = np.iinfo(np.uint32).max
 LOOKED_AT = 1 << 14  # weights whose mean sets the width of a step
 
@@ -36,7 +37,7 @@ def real(distance, weight, cutoff=np.inf):  # type: ignore[no-untyped-def]
 class SSSP(Monotone):
     """Distances by weight from `source`; paths longer than `cutoff` do not count."""
 
-    solve_bytes = 18  # three queues, two byte maps, distances of 32 bits
+    solve_bytes = 17  # two entries in buckets, distances of 32 bits, and those relaxed
 
     def __init__(self, source: Any, cutoff: float | None = None) -> None:
         super().__init__(real.message, real.initial, real.combine, real.start_value, real.column, real.sides)
@@ -71,85 +72,83 @@ class SSSP(Monotone):
         if facts.vertices > 1 << 32:
             return False
         distances, cutoff = state.arrays[0], self.values_given["cutoff"]
-        if distances.dtype.kind == "f" or not self._solve_narrow(distances, cutoff, state.start, facts, edges, seen):
-            Paths(cutoff, facts, edges, distances, seen).run(state.start)
+        if distances.dtype.kind == "f":
+            Paths(cutoff, facts, edges, distances, np.inf, seen).run()
+        elif not self._solve_narrow(distances, cutoff, state.start, facts, edges, seen):
+            Paths(cutoff, facts, edges, distances, INT_MAX, seen).run()
         return True
 
     def _solve_narrow(self, distances: Array, cutoff: float, start: Any, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         """With distances of 32 bits, half as much memory to reach at random; False: some path is too long for them."""
-        narrow = np.full(facts.vertices, NARROW_MAX, np.uint32)
+        narrow, n = np.empty(facts.vertices, np.uint32), facts.vertices
+        facts.team.split(lambda a, b: narrow[a:b].fill(NARROW_MAX), n)
         narrow[start] = 0
-        paths = Paths(min(cutoff, NARROW_MAX - 1), facts, edges, narrow, seen)
-        paths.run(start)
-        if paths.beyond[0] and cutoff >= NARROW_MAX:
+        paths = Paths(min(cutoff, NARROW_MAX - 1), facts, edges, narrow, NARROW_MAX, seen)
+        paths.run()
+        if paths.beyond and cutoff >= NARROW_MAX:
             return False
-        distances[:] = narrow
-        distances[narrow == NARROW_MAX] = INT_MAX
+        facts.team.split(lambda a, b: widen(narrow, NARROW_MAX, INT_MAX, distances, a, b), n)
         return True
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         distance = columns["distance"]
-        reached = distance != INT_MAX if distance.dtype.kind == "i" else np.isfinite(distance)
-        return {"reached": int(reached.sum()), "farthest": distance[reached].max().item() if reached.any() else 0}
+        reached, farthest = reach(distance, INT_MAX if distance.dtype.kind == "i" else np.inf)
+        return {"reached": reached, "farthest": farthest}
 
 
 class Paths:
-    """Shortest paths over near edges, by two piles; see kernels.traversal."""
+    """Shortest paths over near edges, bucket by bucket; see kernels.buckets."""
 
-    def __init__(self, cutoff: Any, facts: Facts, edges: NearEdges, distances: Array, seen: Seen) -> None:
-        self._cutoff, self._facts, self._edges, self._distances, self._seen = cutoff, facts, edges, distances, seen
-        n = facts.vertices
-        self._queue, self._near, self._far = (np.empty(n, np.uint32) for _ in range(3))
-        self._near_marks, self._far_marks = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
-        self._near_tail, self._far_tail = np.zeros(1, np.int64), np.zeros(1, np.int64)
-        self.beyond = np.zeros(1, np.uint8)  # whether a path longer than the cutoff was seen
-        self._delta = self._step()
+    def __init__(self, cutoff: Any, facts: Facts, edges: NearEdges, distances: Array, none: Any, seen: Seen) -> None:
+        self._cutoff, self._team, self._edges, self._distances, self._none, self._seen = cutoff, facts.team, edges, distances, none, seen
+        self._relaxed = np.full(facts.vertices, none, distances.dtype)
+        self._per = 1 / self._width(facts.vertices)
+        members = facts.team.size
+        chunks = members * (buckets.RING + 1) + ENTRIES * -(-facts.vertices // buckets.CHUNK)
+        self._items, self._table = np.empty(chunks * buckets.CHUNK, np.uint32), np.empty(chunks, np.int64)
+        self._links = np.empty(chunks, np.int32)
+        self._heads, self._fills = (np.empty((members, buckets.RING + 1), np.int32) for _ in range(2))
+        self._owns = np.zeros((members, buckets.OWN), np.int64)
+        self._gate = gang.gate(buckets.LINES)
 
-    def _step(self) -> float:
-        """A mean weight over a mean degree: about as many vertices per step as there are neighbours."""
+    @property
+    def beyond(self) -> bool:
+        """Whether a path longer than the cutoff was seen."""
+        return bool(self._gate[buckets.BEYOND])
+
+    def _width(self, vertices: int) -> float:
+        """Of a bucket. A mean weight over a mean degree: about as many vertices as there are neighbours."""
         weights, arcs = self._edges.weights, int(self._edges.offsets[-1])
         mean = 1.0 if weights is None else float(traversal.mean(weights, max(1, arcs // LOOKED_AT)))
-        return max(STEP * mean * self._facts.vertices / max(arcs, 1), 1e-300)
+        return max(WIDTH * mean * vertices / max(arcs, 1), 1e-300)
 
-    def run(self, start: Array | None) -> None:
-        assert start is not None
-        size = start.size
-        self._queue[:size] = start
-        self._near_marks[start] = 1
-        done, bound = -1.0, float(self._delta)
-        while size or self._far_tail[0]:
-            if traversal.count_edges(self._queue, size, self._edges.offsets) <= FEW_EDGES:
-                size, done, bound = self._alone(size, done, bound)
-            else:
-                size = self._together(size, bound)
+    def run(self) -> None:
+        current = 0
+        self._requeue(current)
+        while current != buckets.NONE:
+            self._gate[: buckets.USED] = 0
+            self._gate[buckets.NEXT : buckets.TAKEN] = buckets.NONE
+            current = self._relax(current)
+            if self._gate[buckets.LOST]:
+                self._requeue(current)
 
-    def _alone(self, size: int, done: float, bound: float) -> tuple[int, float, float]:
-        edges = self._edges
-        size, swapped, far, done, bound, rounds, walked = traversal.relax_alone(
-            self._queue, size, edges.offsets, edges.targets, edges.weights, self._distances, done, bound, self._delta, self._cutoff,
-            self._near, self._near_marks, self._far, self._far_tail[0], self._far_marks, self.beyond, FEW_EDGES,
-        )  # fmt: skip
-        if swapped:
-            self._queue, self._near = self._near, self._queue
-        self._far_tail[0] = far
-        for _ in range(rounds):
-            self._seen(size, walked // rounds)
-        return size, done, bound
+    def _relax(self, current: int) -> int:
+        edges, members, found = self._edges, self._team.size, [0] * self._team.size
 
-    def _together(self, size: int, bound: float) -> int:
-        edges, team = self._edges, self._facts.team
-        self._near_tail[0] = 0
-        step = max(1, min(64, size // (8 * team.size)))
-
-        def part(index: int) -> None:
-            traversal.relax_near(
-                self._queue, index * step, min((index + 1) * step, size), edges.offsets, edges.targets, edges.weights,
-                self._distances, bound, self._cutoff, self._near, self._near_tail, self._near_marks,
-                self._far, self._far_tail, self._far_marks, self.beyond,
+        def work(member: int) -> None:
+            found[member] = buckets.relax_all(
+                member, members, self._gate, current, self._per, self._cutoff, edges.offsets, edges.targets, edges.weights,
+                self._distances, self._relaxed, self._items, self._links, self._table, self._heads, self._fills, self._owns,
             )  # fmt: skip
 
-        walked = int(traversal.count_edges(self._queue, size, edges.offsets))
-        team.each(part, -(-size // step))
-        self._queue, self._near = self._near, self._queue
-        self._seen(size, walked)
-        return int(self._near_tail[0])
+        self._team.gang(work, lambda: gang.abandon(self._gate))
+        rounds, vertices, walked = (int(self._owns[:, k].sum()) for k in (buckets.ROUNDS, buckets.VERTICES, buckets.EDGES))
+        self._owns[:, [buckets.ROUNDS, buckets.VERTICES, buckets.EDGES]] = 0
+        for _ in range(rounds):
+            self._seen(vertices // rounds, walked // rounds)
+        return found[0]
+
+    def _requeue(self, current: int) -> None:
+        buckets.requeue(
+            current, self._per, self._none, self._distances, self._items, self._links, self._heads, self._fills, self._owns, self._gate
+        )  # fmt: skip
