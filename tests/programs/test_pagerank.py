@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests import oracles
 from tests.naive import clean
-from tests.programs.ways import HOW
+from tests.programs.ways import HOW, columns, skewed, tight_ways
 
 import isthmus as ist
 from isthmus.errors import OptionError
@@ -190,11 +190,37 @@ def test_many_pieces_swept_side_by_side(directed, monkeypatch):
             assert_within(ist.pagerank(graph, tol=tol, threads=threads), expected, tol)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("directed", [True, False])
+def test_from_disk_in_pieces_smaller_than_a_hub(directed, weighted, tmp_path, monkeypatch):
+    """Lists span buffers and are shared by threads; some vertices only receive, some loop, some have no edge at all."""
+    n, weight = 400, (lambda draw: float(draw.randrange(4))) if weighted else (lambda draw: None)
+    edges = skewed(weight, n) + [(v, v, 1.0 if weighted else None) for v in range(0, n, 7)]
+    edges += [(v % n, n + v % 50, 2.0 if weighted else None) for v in range(300)]
+    expected = oracles.pagerank(clean(edges, range(n + 60), directed=directed), weight=weighted)
+    for graph, how in tight_ways(edges, n + 60, directed, tmp_path, monkeypatch):
+        for tol in (1e-3, 1e-6, 1e-9):
+            assert_within(ist.pagerank(graph, tol=tol, weight=weighted, **how), expected, tol)
+
+
+def test_from_disk_in_place_without_a_pass_more_than_allowed(tmp_path):
+    """The last pass that is allowed proves what there is."""
+    edges = skewed()
+    graph = ist.ingest(columns(edges), tmp_path / "g.isthmus", vertices=400, directed=True)
+    expected = oracles.pagerank(clean(edges, range(400)))
+    for most in (1, 2, 5):
+        result = ist.pagerank(graph, tol=1e-12, max_iter=most, memory="1%", policy="filter")
+        facts = result.summary()["result"]
+        assert len(result.trace) == most and not facts["converged"]
+        assert error_of(result, expected) <= facts["error_bound"] < 10
+        assert result.values.sum() == pytest.approx(1, abs=1e-12)
+
+
 def test_single_precision_is_left_when_it_is_in_the_way(monkeypatch):
     """Shares that stay single would never prove 1e-9, and doubles from the start would make the test pass idly."""
     graph, kinds = random_graph(True), []
-    sweep = sweeps.sweep
-    monkeypatch.setattr(sweeps, "sweep", lambda *given: kinds.append(given[-1].dtype.itemsize) or sweep(*given))
+    sweep = sweeps.sweep_range
+    monkeypatch.setattr(sweeps, "sweep_range", lambda *given: kinds.append(given[11][1].dtype.itemsize) or sweep(*given))
     assert_within(ist.pagerank(graph, tol=1e-9, threads=1), exact(graph), 1e-9)
     assert kinds[0] == 4 and kinds[-1] == 8 and kinds == sorted(kinds)
     kinds.clear()
@@ -218,14 +244,16 @@ def test_what_rounding_did_is_in_the_bound():
 
 
 def test_fewer_passes_than_power_iteration():
-    """In place over near edges; what has no edge to follow is put back at once, near and far."""
+    """In place, near and far; without in-edges, by power iteration, what has no edge to follow is put back at once all the same."""
     draw, n = np.random.default_rng(3), 4000
     sources = draw.choice(np.flatnonzero(draw.random(n) < 0.5), 20_000)  # half of the vertices are ends
-    graph = ist.read((sources, np.minimum(sources + draw.integers(1, 60, 20_000), n - 1)), vertices=n, directed=True)
-    near, far = ist.pagerank(graph, tol=1e-6, threads=1), ist.pagerank(graph, tol=1e-6, **HOW[1])
-    assert np.abs(near.values - far.values).sum() <= 2e-6
-    assert len(near.trace) <= 0.5 * len(far.trace)
-    assert len(far.trace) <= 40, "a bound that shrinks by the damping factor alone takes 88"
+    edges = sources, np.minimum(sources + draw.integers(1, 60, 20_000), n - 1)
+    graph, pushed = (ist.read(edges, vertices=n, directed=True, in_edges=pulls) for pulls in (True, False))
+    near, far, power = (ist.pagerank(g, tol=1e-6, **how) for g, how in ((graph, {"threads": 1}), (graph, HOW[1]), (pushed, HOW[1])))
+    for ranks in (near, far):
+        assert np.abs(ranks.values - power.values).sum() <= 2e-6
+        assert len(ranks.trace) <= 0.5 * len(power.trace)
+    assert len(power.trace) <= 40, "a bound that shrinks by the damping factor alone takes 88"
 
 
 def test_going_too_far_ends_when_it_does_not_help(monkeypatch):

@@ -1,8 +1,9 @@
-"""Loops of PageRank: sweeps over near edges in place, and passes over vertices before and after edges from elsewhere.
+"""Loops of PageRank: sweeps in place over edges that are near or delivered, and passes over vertices before and after edges.
 
 A vertex's share is its rank over its divisor, what each of its edges carries; a vertex without edges has its whole rank as
 its share. So shares alone say what all ranks are. The divisors are out-degrees, and None where `offsets` tells them.
-`teleports` is None where all are even; `base` is then what every vertex gets, else the factor of its teleport.
+`teleports` is None where all are even; `base` is then what every vertex gets, else the factor of its teleport. What a vertex goes
+by, its `rules`, are (divisors, teleports, base, alpha, over). `weights` is empty where every edge counts the same.
 """
 
 from __future__ import annotations
@@ -11,12 +12,18 @@ from typing import Any
 
 from numba import float64, int64
 
+from isthmus.kernels.atomics import atomic_add
 from isthmus.kernels.compile import inline, kernel, quick_kernel
 
 
 @inline
 def divisor(divisors: Any, offsets: Any, v: Any) -> Any:
     return float64(offsets[v + 1] - offsets[v] if divisors is None else divisors[v])
+
+
+@inline
+def gift(teleports: Any, base: Any, v: Any) -> Any:
+    return base if teleports is None else base * teleports[v]
 
 
 @kernel
@@ -39,65 +46,146 @@ def share_out(first: Any, last: Any, offsets: Any, divisors: Any, ranks: Any, sh
 
 
 @kernel
-def receive(first: Any, last: Any, offsets: Any, divisors: Any, teleports: Any, base: Any, alpha: Any, shares: Any, ranks: Any) -> Any:
-    """Turn sums of shares into ranks; returns how far these are from those that were shared out."""
+def receive(first: Any, last: Any, offsets: Any, rules: Any, scale: Any, shares: Any, ranks: Any) -> Any:
+    """Turn sums of shares into ranks, `scale` times; returns how far these are from those that were shared out."""
+    divisors, teleports, base, alpha, _ = rules
     change = 0.0
     for v in range(first, last):
         d = divisor(divisors, offsets, v)
-        before = shares[v] * (d if d > 0 else 1.0)
-        ranks[v] = alpha * ranks[v] + (base if teleports is None else base * teleports[v])
-        change += abs(ranks[v] - before)
-    return change
+        before = float64(shares[v]) * (d if d > 0 else 1.0)
+        rank = alpha * ranks[v] + gift(teleports, base, v)
+        ranks[v] = scale * rank
+        change += abs(rank - before)
+    return scale * change
+
+
+@inline
+def aim(v: Any, offsets: Any, rules: Any, shares: Any) -> Any:
+    """Where the share of v goes: (divisor, rank before, what of the new share depends on nobody, what the total is multiplied by)."""
+    divisors, teleports, base, alpha, over = rules
+    real = shares.dtype.type
+    d = divisor(divisors, offsets, v)
+    size = d if d > 0 else 1.0
+    before = float64(shares[v]) * size
+    smaller = real(1) / real(size)
+    own = (real(over * gift(teleports, base, v)) + real(1 - over) * real(before)) * smaller
+    return d, before, own, real(over * alpha) * smaller
+
+
+@inline
+def renew(v: Any, goal: Any, total: Any, shares: Any) -> Any:
+    """Put the new share in its place, for others to see at once; returns the rank, what of it has no edge to follow, and the change."""
+    d, before, own, slope = goal
+    share = max(own + slope * total, shares.dtype.type(0))
+    shares[v] = share
+    rank = float64(share) * (d if d > 0 else 1.0)
+    return rank, rank if d <= 0 else 0.0, abs(rank - before)
+
+
+@inline
+def mark(marks: Any, v: Any) -> None:
+    if marks is not None:
+        marks[v] = 1
+
+
+@inline
+def add_up(sums: Any, mass: Any, stuck: Any, change: Any) -> None:
+    atomic_add(sums, 0, mass)
+    atomic_add(sums, 1, stuck)
+    atomic_add(sums, 2, change)
 
 
 @quick_kernel
-def sweep(
-    first: Any, last: Any, offsets: Any, targets: Any, weights: Any, divisors: Any, teleports: Any, base: Any, alpha: Any, over: Any,
-    shares: Any,
+def sweep_range(
+    first: Any, last: Any, begin: Any, end: Any, base: Any, weight_base: Any, active: Any, everyone: Any, offsets: Any, targets: Any,
+    weights: Any, state: Any, params: Any, marks: Any, queue: Any, used: Any,
 ) -> Any:  # fmt: skip
-    """Renew the shares of first:last from their in-neighbours', `over` times as far as these say; others see them at once.
+    """Renew the shares of first:last from their in-neighbours', `over` times as far as these say; in place of a program's `push_range`.
 
     All in the precision of the shares, and with little left to do once the total is there: the vertex after may be waiting for
-    this share. Returns the sum of ranks, of those without an edge, and of changes.
+    this share. Adds up the sum of ranks, of those without an edge, and of changes. Of a list that is not whole here, leaves the sum
+    with the ranks and a mark. Where marks are None, all lists are whole, and vertices without one are renewed as well.
     """
+    (ranks, shares), (rules, sums) = state, params
     real = shares.dtype.type
-    nothing, one, back, factor = real(0), real(1), real(1 - over), real(over * alpha)
     mass = stuck = change = 0.0
-    begin = offsets[first]
     for v in range(first, last):
-        end = offsets[v + 1]
-        d = divisor(divisors, offsets, v)
-        size = d if d > 0 else 1.0
-        before = float64(shares[v]) * size
-        smaller = one / real(size)
-        own = (real(over * (base if teleports is None else base * teleports[v])) + back * real(before)) * smaller
-        slope = factor * smaller
-        total = nothing
-        if weights is None:  # four by four: a tenth faster, and sums over many edges round less
-            while begin < end - 3:
-                pair = shares[int64(targets[begin])] + shares[int64(targets[begin + 1])]
-                total += pair + (shares[int64(targets[begin + 2])] + shares[int64(targets[begin + 3])])
-                begin += 4
-        for e in range(begin, end):
-            share = shares[int64(targets[e])]
-            total += share if weights is None else share * real(weights[e])
-        begin = end
-        share = max(own + slope * total, nothing)
-        shares[v] = share
-        rank = float64(share) * size
-        mass += rank
-        change += abs(rank - before)
-        if d <= 0:
-            stuck += rank
-    return mass, stuck, change
+        low, high = max(offsets[v], begin), min(offsets[v + 1], end)
+        if (low >= high and marks is not None) or (not everyone and active[v] == 0):
+            continue
+        goal = aim(v, offsets, rules, shares)
+        total, e = real(0), low - base
+        if weights.size:
+            for k in range(high - low):
+                total += shares[int64(targets[e + k])] * real(weights[low - weight_base + k])
+        else:
+            while e < high - base - 3:  # four by four: a tenth faster, and sums over many edges round less
+                pair = shares[int64(targets[e])] + shares[int64(targets[e + 1])]
+                total += pair + (shares[int64(targets[e + 2])] + shares[int64(targets[e + 3])])
+                e += 4
+            for k in range(e, high - base):
+                total += shares[int64(targets[k])]
+        if high - low == offsets[v + 1] - offsets[v]:
+            found = renew(v, goal, total, shares)
+            mass, stuck, change = mass + found[0], stuck + found[1], change + found[2]
+        else:
+            atomic_add(ranks, v, float64(total))
+            mark(marks, v)
+    add_up(sums, mass, stuck, change)
+    return used
 
 
 @quick_kernel
-def step(
-    first: Any, last: Any, offsets: Any, targets: Any, weights: Any, divisors: Any, teleports: Any, base: Any, alpha: Any, scale: Any,
-    shares: Any, ranks: Any,
+def sweep_rows(
+    vertices: Any, begins: Any, weight_begins: Any, lengths: Any, row: Any, skip: Any, edges: Any, offsets: Any, targets: Any,
+    weights: Any, state: Any, params: Any, marks: Any, queue: Any, used: Any,
 ) -> Any:  # fmt: skip
+    """As `sweep_range`, in place of a program's `push_rows`."""
+    (ranks, shares), (rules, sums) = state, params
+    real = shares.dtype.type
+    mass = stuck = change = 0.0
+    while edges > 0:
+        count = min(lengths[row] - skip, edges)
+        if count == 0:
+            row += 1
+            continue
+        v = int64(vertices[row])
+        goal = aim(v, offsets, rules, shares)
+        total = real(0)
+        for e in range(begins[row] + skip, begins[row] + skip + count):
+            share = shares[int64(targets[e])]
+            total += share * real(weights[weight_begins[row] - begins[row] + e]) if weights.size else share
+        if count == offsets[v + 1] - offsets[v]:
+            found = renew(v, goal, total, shares)
+            mass, stuck, change = mass + found[0], stuck + found[1], change + found[2]
+        else:
+            atomic_add(ranks, v, float64(total))
+            mark(marks, v)
+        edges -= count
+        row += 1
+        skip = 0
+    add_up(sums, mass, stuck, change)
+    return used
+
+
+@quick_kernel
+def sweep_rest(first: Any, last: Any, offsets: Any, state: Any, params: Any, marks: Any) -> None:
+    """Renew the shares of those of first:last that have no list, or whose lists came in parts, and take their sums and marks away."""
+    (ranks, shares), (rules, sums) = state, params
+    mass = stuck = change = 0.0
+    for v in range(first, last):
+        if marks[v] or offsets[v] == offsets[v + 1]:
+            found = renew(v, aim(v, offsets, rules, shares), shares.dtype.type(ranks[v]), shares)
+            mass, stuck, change = mass + found[0], stuck + found[1], change + found[2]
+            ranks[v] = 0.0
+            marks[v] = 0
+    add_up(sums, mass, stuck, change)
+
+
+@quick_kernel
+def step(first: Any, last: Any, offsets: Any, targets: Any, weights: Any, rules: Any, scale: Any, shares: Any, ranks: Any) -> Any:
     """Ranks of first:last, `scale` times, from shares that stay as they are; returns how far they are from those shared out."""
+    divisors, teleports, base, alpha, _ = rules
     change = 0.0
     for v in range(first, last):
         d = divisor(divisors, offsets, v)
@@ -105,8 +193,8 @@ def step(
         total = 0.0
         for e in range(offsets[v], offsets[v + 1]):
             share = float64(shares[int64(targets[e])])
-            total += share if weights is None else share * weights[e]
-        rank = alpha * total + (base if teleports is None else base * teleports[v])
+            total += share * weights[e] if weights.size else share
+        rank = alpha * total + gift(teleports, base, v)
         ranks[v] = scale * rank
         change += abs(rank - before)
     return scale * change

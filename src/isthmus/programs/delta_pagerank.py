@@ -20,7 +20,7 @@ import numpy as np
 
 from isthmus.kernels import deltas, vertices
 from isthmus.programs.pagerank import PageRank, teleport_vector
-from isthmus.programs.program import Array, Facts, NearEdges, Seen, State, take
+from isthmus.programs.program import Array, Facts, State, take
 
 PUSH = """
 @compiled
@@ -51,7 +51,6 @@ class DeltaPageRank(PageRank):
         super().__init__(alpha, tol, max_iter, teleport, strengths, False, beside)
         self._most_iterations, self.max_iter = max_iter, None
         self.state_bytes = (24 if strengths is None else 32) + beside
-        self.solve_bytes = 0
 
     def functions(self, facts: Facts) -> str:
         weighted = self.strengths is not None
@@ -95,9 +94,6 @@ class DeltaPageRank(PageRank):
             state.params = (self.alpha, threshold)
             frontier.wake_all(np.flatnonzero(residual > threshold))
         return True
-
-    def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
-        return False
 
     def remember(self, state: State) -> dict[str, Any]:
         return {"arrays": state.arrays[:2], "params": state.params, "bound": (self.error_bound, self.converged)}

@@ -3,7 +3,7 @@
 x = (1 - d) p + d P^T x, where whoever stands on a vertex without edges goes where teleports go. One iteration puts the
 right side in place of x. Two vectors come nearer to each other by the factor d in L1, so x is off by at most
 d / (1 - d) |x - x before|; the run stops when that is at most `tol`. This is what power iteration converges by, so the
-bound shrinks as fast as the error. When all edges are near, `programs.ranking` gets there in fewer passes.
+bound shrinks as fast as the error. Where in-edges are stored, `programs.ranking` gets there in fewer passes.
 
 Another `dangling` distribution q takes a second solve: with x and y the PageRanks for teleports p and q, and m the mass of
 x on vertices without edges, the answer is (1 - t) x + t y, t / (1 - t) = d m / (1 - d).
@@ -34,6 +34,7 @@ class PageRank(Program):
     name = "pagerank"
     everyone = True
     order_free = False  # every edge counts once per iteration
+    sweeps = True  # in place, where in-edges are stored
 
     def __init__(
         self, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 1000, teleport: dict[Any, float] | None = None,
@@ -49,9 +50,9 @@ class PageRank(Program):
         self.pulls = pulls
         self.sides = ("in",) if pulls else ("out",)
         self.state_bytes = 16 + (4 if strengths is None else 8) + (8 if teleport is not None else 0) + beside
-        self.solve_bytes = 4 if strengths is None else 0  # shares in single precision
         self.error_bound = float("inf")
         self.converged = False
+        self._ranking: Ranking | None = None
 
     def reads_weights(self) -> bool:
         return self.strengths is not None
@@ -66,7 +67,14 @@ class PageRank(Program):
         facts.team.split(lambda a, b: np.copyto(ranks[a:b], 1 / n if teleports is None else teleports[a:b]), n)
         if not n:  # nothing to be wrong about
             self.error_bound, self.converged = 0.0, True
-        return State((ranks, np.empty(n)), None, (), {"divisors": self._divisors(facts), "teleports": teleports})
+        state = State((ranks, np.empty(n)), None, (), {"divisors": self._divisors(facts), "teleports": teleports})
+        if self.sweeps and self.pulls and n:
+            assert self.max_iter is not None
+            weighted = self.strengths is not None
+            given = (*state.extra.values(), weighted, self.alpha, self.tol, self.max_iter, *state.arrays)
+            self._ranking = Ranking(facts, *given)
+            state.arrays, state.params = self._ranking.state, self._ranking.params
+        return state
 
     def _divisors(self, facts: Facts) -> Array | None:
         """What parts a vertex's rank among its edges; None: the number of edges behind the offsets at hand."""
@@ -74,15 +82,26 @@ class PageRank(Program):
             return None
         return facts.degrees() if self.strengths is None else self.strengths
 
+    def loops(self, state: State) -> tuple[Any, Any] | None:
+        return None if self._ranking is None or self._ranking.steps else (sweeps.sweep_rows, sweeps.sweep_range)
+
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
+        if self._ranking is not None:
+            state.params = self._ranking.params
+            return
         divisors, kernel = state.extra["divisors"], sweeps.share_out
         sums = facts.team.split(lambda a, b: kernel(a, b, facts.offsets, divisors, *state.arrays), facts.vertices)
         self._stuck = sum(stuck for _, stuck in sums)
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
+        if self._ranking is not None:
+            more = self._ranking.passed(iteration, self._ranking.delivered(frontier.next_marks))
+            state.arrays = self._ranking.state
+            self._proved()
+            return more
         ranks, shares = state.arrays
-        given = (state.extra["divisors"], state.extra["teleports"], self._base(state), self.alpha, shares, ranks)
-        change = sum(facts.team.split(lambda a, b: sweeps.receive(a, b, facts.offsets, *given), facts.vertices))
+        rules = (state.extra["divisors"], state.extra["teleports"], self._base(state), self.alpha, 1.0)
+        change = sum(facts.team.split(lambda a, b: sweeps.receive(a, b, facts.offsets, rules, 1.0, shares, ranks), facts.vertices))
         return self._goes_on(change)
 
     def _base(self, state: State) -> float:
@@ -95,22 +114,29 @@ class PageRank(Program):
         self.converged = self.error_bound <= self.tol
         return not self.converged
 
+    def _proved(self) -> None:
+        assert self._ranking is not None
+        self.error_bound = self._ranking.error_bound
+        self.converged = self.error_bound <= self.tol
+
     def remember(self, state: State) -> dict[str, Any]:
+        if self._ranking is not None:
+            return self._ranking.remember()
         return {"ranks": state.arrays[0], "bound": (self.error_bound, self.converged)}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
+        if self._ranking is not None:
+            self._ranking.recall(kept)
+            state.arrays = self._ranking.state
+            return
         state.arrays = (kept["ranks"], *state.arrays[1:])
         self.error_bound, self.converged = kept["bound"]
 
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
-        if not self.pulls:
-            return False
-        if facts.vertices:
-            ranks, shares = state.arrays
-            ranking = Ranking(facts, edges, state.extra["divisors"], state.extra["teleports"], self.alpha, ranks, shares, seen)
-            assert self.max_iter is not None
-            self.error_bound = ranking.run(self.tol, self.max_iter)
-            self.converged = self.error_bound <= self.tol
+        if self._ranking is None:
+            return not facts.vertices
+        self._ranking.solve(edges, seen)
+        self._proved()
         return True
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
@@ -171,19 +197,18 @@ def edge(x, u, v, w, state, params):
 class FixedPageRank(PageRank):
     """PageRank after exactly `iterations` synchronous rounds (LDBC Graphalytics)."""
 
+    sweeps = False
+
     def __init__(self, alpha: float, iterations: int, pulls: bool = True) -> None:
         if not 0 <= alpha <= 1:
             raise OptionError(f"alpha: expected a number from 0 to 1, got {alpha}")
         if iterations < 0:
             raise OptionError(f"iterations: expected at least 0, got {iterations}")
         super().__init__(pulls=pulls)
-        self.alpha, self.max_iter, self.solve_bytes = alpha, iterations, 0
+        self.alpha, self.max_iter = alpha, iterations
 
     def _goes_on(self, change: float) -> bool:
         return True
-
-    def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
-        return False
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         ranks = columns["pagerank"]

@@ -101,6 +101,10 @@ class Program(ABC):
         """Whether the next iteration runs the loops that seek; see kernels.skeleton."""
         return False
 
+    def loops(self, state: State) -> tuple[Any, Any] | None:
+        """Kernels for the next iteration in place of `push_rows` and `push_range` of kernels.skeleton; None: those."""
+        return None
+
     def following(self, state: State) -> tuple[str, ...]:
         """Which of its sides the next iteration follows."""
         return self.sides

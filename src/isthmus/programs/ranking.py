@@ -1,4 +1,4 @@
-"""PageRank over near edges: sweeps in place, then a step that proves how far off the answer is.
+"""PageRank over in-edges: sweeps in place, then a step that proves how far off the answer is.
 
 Let G be the whole walk: G x = d P^T x + ((1 - d) |x| + d m) p, where m is the mass of x on vertices without edges, and |x|
 the sum of x. PageRank is the x = G x that sums to one. Wherever two vectors have the same sum, G brings them nearer to
@@ -15,10 +15,14 @@ What rounding did to x is thus in the bound; only that of double precision in th
 
 What a step finds is a share of what the sweep before it changed, which tells when one is worth its while. A step that comes too
 early corrects the share and is forgotten: sweeps go on from x.
+
+Edges that are not all near come in deliveries, which passes go over as they come. A list that came in parts, or was shared by threads, has
+its vertex renewed when all the others were.
 """
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -31,83 +35,126 @@ SINGLE = 1e-4  # changes, relative to the sum, from which on single precision ma
 OVER_DIRECTED = 0.6  # of the way from 1 to 2 / (1 + d), below which sweeps converge: 1.05 for d = 0.85
 OVER = 1.1  # on undirected graphs: of 1, 1.05, 1.1, 1.15, 1.2 and 1.3 the best or near it on RMAT 17 and 20 and grids of 300 and 1,000
 LEFT = 0.4  # of a sweep's change, what a step then finds, at a guess: 0.06 to 0.64 were seen
+NONE, NO_WEIGHTS, NO_MARKS, NO_QUEUE = np.int64(0), np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0, np.uint32)
 
 
 class Ranking:
-    """Shares of all vertices on the way to PageRank; `ranks` holds what to start with, then the answer."""
+    """Shares of all vertices on the way to PageRank; `ranks` holds what to start with, in the end the answer.
+
+    `steps` says what the next pass is. Between passes the ranks are zeros, where passes over edges that are not all near add up
+    the shares that arrive. Shares in single precision lie in the first half of `doubles`.
+    """
 
     def __init__(
-        self, facts: Facts, edges: NearEdges, divisors: Array | None, teleports: Array | None, alpha: float, ranks: Array, doubles: Array,
-        seen: Seen,
+        self, facts: Facts, divisors: Array | None, teleports: Array | None, weighted: bool, alpha: float, tol: float, max_iter: int,
+        ranks: Array, doubles: Array,
     ) -> None:  # fmt: skip
-        self._team, self._seen, self._alpha, self._ranks, self._doubles = facts.team, seen, alpha, ranks, doubles
-        self._graph = (edges.offsets, edges.targets, edges.weights, divisors, teleports)
-        self._arcs = int(edges.offsets[-1])
-        self._cuts = np.empty(2 + (self._arcs + facts.vertices) // PIECE, np.int64)
-        sweeps.even_cuts(edges.offsets, self._cuts)
+        self._team, self._offsets, self._directed, self._doubles = facts.team, facts.offsets, facts.directed, doubles
+        self._divisors, self._teleports, self._alpha, self._tol, self._max_iter = divisors, teleports, alpha, tol, max_iter
         self._over = 1 + OVER_DIRECTED * (1 - alpha) / (1 + alpha) if facts.directed else OVER
-        self._directed = facts.directed
-        self._shares = doubles if edges.weights is not None else np.empty(facts.vertices, np.float32)
-        self._share_out()
+        self._left, self._change = LEFT, np.inf
+        self._sums = np.zeros(3)  # of a sweep: ranks, those without an edge to follow, changes
+        self.steps, self.error_bound = max_iter == 1, np.inf
+        self.ranks, self.shares = ranks, doubles if weighted else doubles.view(np.float32)[: ranks.size]
+        share_out = sweeps.share_out
+        sums = self._team.split(lambda a, b: share_out(a, b, self._offsets, divisors, ranks, self.shares), ranks.size)
+        self._mass, self._stuck = (float(sum(column)) for column in zip(*sums, strict=True))
 
-    def run(self, tol: float, max_iter: int) -> float:
-        """Sweep until a step proves an error of at most `tol`, or as often as allowed; returns the bound."""
-        left, change = LEFT, np.inf
-        for number in range(1, max_iter + 1):
-            if number < max_iter and self._bound(left * change) > tol:
-                before, change = change, self._sweep()
-                slow = change > self._alpha * before
-                if slow:  # threads in step with each other, or rounding: too far is in the way
-                    self._over = 1.0
-                rounded = slow or change <= SINGLE
+    def solve(self, edges: NearEdges, seen: Seen) -> None:
+        """All passes, over near edges."""
+        arcs = int(edges.offsets[-1])
+        graph = (edges.offsets, edges.targets, NO_WEIGHTS if edges.weights is None else edges.weights)
+        cuts = np.empty(2 + (arcs + self.ranks.size) // PIECE, np.int64)
+        sweeps.even_cuts(edges.offsets, cuts)
+        for number in itertools.count(1):
+            more = self.passed(number, self._near_pass(graph, cuts))
+            seen(self.ranks.size, arcs)
+            if not more:
+                break
+
+    def _near_pass(self, graph: Any, cuts: Array) -> float:
+        """Sweep or step over pieces of about as many vertices and edges; returns the change relative to the sum."""
+        offsets, state, params, scale = graph[0], self.state, self.params, 1 / self._mass
+        found, sweep, step = np.zeros(cuts.size - 1), sweeps.sweep_range, sweeps.step
+
+        def piece(k: int) -> None:
+            first, last = cuts[k], cuts[k + 1]
+            if self.steps:
+                found[k] = step(first, last, *graph, params[0], scale, self.shares, self.ranks)
             else:
-                found = self._step()
-                if self._bound(found) <= tol or number == max_iter:
-                    break
-                rounded = found > change  # a sweep leaves less than it changed
-                left, change = max(left, found / max(change, 1e-300)), np.inf
-            if rounded and self._shares is not self._doubles:
-                self._shares, left = self._doubled(), LEFT
-                self._over = 1.0 if self._directed else self._over  # pays at first only
-        return self._bound(found)
+                edges = (offsets[first], offsets[last], NONE, NONE, NO_MARKS, True)
+                sweep(first, last, *edges, *graph, state, params, None, NO_QUEUE, NONE)
+
+        self._team.each(piece, found.size)
+        return float(found.sum()) if self.steps else self._swept()
+
+    @property
+    def state(self) -> tuple[Array, Array]:
+        """What loops work on."""
+        return self.ranks, self.shares
+
+    @property
+    def params(self) -> tuple[Any, ...]:
+        """What loops go by: the rules of every vertex, with the base of this pass, what teleports and vertices without edges give."""
+        whole = float((1 - self._alpha) * self._mass + self._alpha * self._stuck)
+        base = whole / self.ranks.size if self._teleports is None else whole
+        return (self._divisors, self._teleports, base, self._alpha, self._over), self._sums
+
+    def delivered(self, marks: Array) -> float:
+        """A pass over deliveries is at its end: see to the vertices that these could not; returns the change relative to the sum."""
+        n, offsets, state, params = self.ranks.size, self._offsets, self.state, self.params
+        if self.steps:
+            (ranks, shares), (rules, _), receive, scale = state, params, sweeps.receive, 1 / self._mass
+            return float(sum(self._team.split(lambda a, b: receive(a, b, offsets, rules, scale, shares, ranks), n)))
+        rest = sweeps.sweep_rest
+        self._each(lambda a, b: rest(a, b, offsets, state, params, marks))
+        return self._swept()
+
+    def _swept(self) -> float:
+        self._mass, self._stuck, change = self._sums.tolist()
+        self._sums[:] = 0
+        return float(change / self._mass)
+
+    def passed(self, number: int, found: float) -> bool:
+        """Decide by the change that pass `number` made, or as a step found, what the next one is; False: there is none."""
+        if self.steps:
+            self.error_bound = self._bound(found)
+            if self.error_bound <= self._tol or number >= self._max_iter:
+                return False
+            self._each(lambda a, b: self.ranks[a:b].fill(0.0))
+            rounded = found > self._change  # a sweep leaves less than it changed
+            self._left, self._change = max(self._left, found / max(self._change, 1e-300)), np.inf
+        else:
+            slow = found > self._alpha * self._change
+            if slow:  # threads in step with each other, or rounding: too far is in the way
+                self._over = 1.0
+            self._change, rounded = found, slow or found <= SINGLE
+        if rounded and self.shares is not self._doubles:
+            self._double()
+            self._left = LEFT
+            self._over = 1.0 if self._directed else self._over  # pays at first only
+        self.steps = number + 1 >= self._max_iter or self._bound(self._left * self._change) <= self._tol
+        return True
 
     def _bound(self, change: float) -> float:
         return self._alpha / (1 - self._alpha) * change
 
-    def _sweep(self) -> float:
-        """Renew all shares; returns the change relative to their sum."""
-        kernel, graph, base = sweeps.sweep, self._graph, self._base()
-        sums = self._each(lambda a, b: kernel(a, b, *graph, base, self._alpha, self._over, self._shares))
-        self._mass, self._stuck, change = (sum(column) for column in zip(*sums, strict=True))
-        return float(change / self._mass)
+    def _double(self) -> None:
+        """Go on in double precision. The ranks, zeros before and after, are where shares wait for the place they lie in."""
+        single, doubles, ranks = self.shares, self._doubles, self.ranks
+        self._each(lambda a, b: np.copyto(ranks[a:b], single[a:b]))
+        self._each(lambda a, b: np.copyto(doubles[a:b], ranks[a:b]))
+        self._each(lambda a, b: ranks[a:b].fill(0.0))
+        self.shares = doubles
 
-    def _step(self) -> float:
-        kernel, graph, base, scale = sweeps.step, self._graph, self._base(), 1 / self._mass
-        return float(sum(self._each(lambda a, b: kernel(a, b, *graph, base, self._alpha, scale, self._shares, self._ranks))))
+    def _each(self, work: Any) -> None:
+        self._team.split(work, self.ranks.size)
 
-    def _base(self) -> float:
-        """What teleports and vertices without edges give: to each vertex if evenly, else in all."""
-        whole = float((1 - self._alpha) * self._mass + self._alpha * self._stuck)
-        return whole / self._ranks.size if self._graph[-1] is None else whole
+    def remember(self) -> dict[str, Any]:
+        numbers = (self._mass, self._stuck, self._over, self._left, self._change, self.steps, self.error_bound)
+        return {"shares": self._doubles, "double": self.shares is self._doubles, "numbers": numbers}
 
-    def _each(self, work: Any) -> list[Any]:
-        """What work(first, last) returns for pieces of about as many vertices and edges."""
-        cuts, found = self._cuts, [None] * (self._cuts.size - 1)
-
-        def piece(k: int) -> None:
-            found[k] = work(cuts[k], cuts[k + 1])
-
-        self._team.each(piece, len(found))
-        self._seen(self._ranks.size, self._arcs)
-        return found
-
-    def _share_out(self) -> None:
-        offsets, divisors, n = self._graph[0], self._graph[3], self._ranks.size
-        sums = self._team.split(lambda a, b: sweeps.share_out(a, b, offsets, divisors, self._ranks, self._shares), n)
-        self._mass, self._stuck = (sum(column) for column in zip(*sums, strict=True))
-
-    def _doubled(self) -> Array:
-        """The shares in double precision."""
-        shares, doubles = self._shares, self._doubles
-        self._team.split(lambda a, b: np.copyto(doubles[a:b], shares[a:b]), doubles.size)
-        return doubles
+    def recall(self, kept: dict[str, Any]) -> None:
+        np.copyto(self._doubles, kept["shares"])
+        self.shares = self._doubles if kept["double"] else self._doubles.view(np.float32)[: self.ranks.size]
+        self._mass, self._stuck, self._over, self._left, self._change, self.steps, self.error_bound = kept["numbers"]

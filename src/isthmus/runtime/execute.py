@@ -381,13 +381,14 @@ def compile_program(program: Program, facts: Facts, state: Any, side: Side, say:
     none = np.zeros(1, np.int64)
     marks, queue = np.empty(0, np.uint8), np.empty(0, np.uint32)
     targets = np.empty(0, side.target_dtype)
+    own = program.loops(state) or ()
     try:
-        for loop in (getattr(module, name) for name in ("push_rows", "seek_rows") if hasattr(module, name)):
+        for loop in [*(getattr(module, name) for name in ("push_rows", "seek_rows") if hasattr(module, name)), *own[:1]]:
             loop(
                 np.empty(0, np.uint32), nothing, nothing, nothing, none[0], none[0], none[0], facts.offsets, targets, weights,
                 state.arrays, state.params, marks, queue, none[0],
             )  # fmt: skip
-        for loop in (getattr(module, name) for name in ("push_range", "seek_range") if hasattr(module, name)):
+        for loop in [*(getattr(module, name) for name in ("push_range", "seek_range") if hasattr(module, name)), *own[1:]]:
             loop(
                 none[0], none[0], none[0], none[0], none[0], none[0], marks, False, facts.offsets, targets, weights,
                 state.arrays, state.params, marks, queue, none[0],

@@ -78,7 +78,7 @@ def run(
         record = Iteration(number, frontier.count)
         start = time.perf_counter()
         program.before(state, frontier, facts)
-        parts.worker.seek(program.seeks(state))
+        parts.worker.choose_loops()
         sides = [side for name, side in zip(program.sides, parts.sides, strict=True) if name in program.following(state)]
         misses = serve(frontier, sides, parts, record)
         deciding = time.perf_counter()

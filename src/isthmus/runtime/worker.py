@@ -33,12 +33,17 @@ class Worker:
 
     def __init__(self, module: ModuleType, program: Program, state: State, team: Team) -> None:
         self._module, self._program, self._state, self._team = module, program, state, team
-        self.seek(False)
+        self.choose_loops()
 
-    def seek(self, wanted: bool) -> None:
-        """Use the loops that seek, or those that push."""
-        self._rows_loop = self._module.seek_rows if wanted else self._module.push_rows
-        self._range_loop = self._module.seek_range if wanted else self._module.push_range
+    def choose_loops(self) -> None:
+        """Use the loops that the program has for the next iteration: its own, those that seek, or those that push."""
+        own, module = self._program.loops(self._state), self._module
+        if own is not None:
+            self._rows_loop, self._range_loop = own
+        elif self._program.seeks(self._state):
+            self._rows_loop, self._range_loop = module.seek_rows, module.seek_range
+        else:
+            self._rows_loop, self._range_loop = module.push_rows, module.push_range
 
     @property
     def settle(self) -> Callable[..., tuple[int, int, int]]:
