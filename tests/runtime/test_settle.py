@@ -17,6 +17,7 @@ from tests import sides
 import isthmus as ist
 from isthmus.cache.partitions import KeptPartitions
 from isthmus.errors import StoreError
+from isthmus.graph.partition import cut, joined
 from isthmus.link.calibrate import GUESS
 from isthmus.link.ssd import SsdLink
 from isthmus.runtime import settle
@@ -120,7 +121,7 @@ def test_a_read_that_fails_ends_the_run(grid, threads, monkeypatch):
     move = SsdLink.move
 
     def failing(self: SsdLink, *arguments: Any) -> int:
-        if next(count) > 60:
+        if next(count) > 12:
             raise StoreError("out.targets: byte 0: gone")
         return move(self, *arguments)
 
@@ -187,14 +188,37 @@ def reach(value, share=1.0):
     return value * share
 
 
-def test_values_that_are_infinite(grid):
+def test_values_that_are_infinite(grid, monkeypatch):
     """More urgent than anything, not nothing to do."""
-    far = ist.run(reach(source=5), grid, memory="20%")
-    assert (far.values == np.inf).all()
-    assert far.summary()["engines"]["cache"]["tasks"] > 0, "it settled"
+    settled, run = [], settle.Settling.run
+    monkeypatch.setattr(settle.Settling, "run", lambda self, *given: settled.append(run(self, *given)))
+    assert (ist.run(reach(source=5), grid, memory="20%").values == np.inf).all()
+    assert settled == [True]
 
 
 def test_a_budget_for_two_partitions(grid, tmp_path: Path):
     """The least that works: reads again and again, and still ends."""
     far = RUNS["bfs"](grid, memory="1%")
     assert np.array_equal(far.values, RUNS["bfs"](grid).values)
+
+
+def test_a_member_without_work_brings_what_comes_next(grid, monkeypatch):
+    """Which happens when one waits for another, so not in every run."""
+    foreseen, look = [], settle.Settling._foreseen
+    monkeypatch.setattr(settle.Settling, "_foreseen", lambda self: foreseen.append(look(self)) or foreseen[-1])
+    expected = RUNS["sssp"](grid).values
+    for _ in range(20):
+        assert np.array_equal(RUNS["sssp"](grid, memory="20%", threads=2).values, expected)
+        if any(p is not None for p in foreseen):
+            return
+    pytest.fail("nobody looked ahead")
+
+
+def test_neighbouring_partitions_share_a_place(grid):
+    parts = cut(np.arange(0, 4001, 4), 4, 160)  # of ten vertices, forty edges
+    three = joined(parts, 3)
+    assert three.cuts.tolist() == [*range(0, 4000, 120), 4000]
+    assert three.first.tolist() == list(range(0, 1000, 30))
+    assert three.last.tolist() == [*range(30, 1000, 30), 1000]
+    assert len(joined(parts, 1000)) == 1
+    assert joined(parts, 1).cuts.tolist() == parts.cuts.tolist()

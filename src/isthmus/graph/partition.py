@@ -45,3 +45,10 @@ def cut(offsets: Array, entry_bytes: int, size: int) -> Partitions:
     first = np.searchsorted(offsets, cuts[:-1], "right") - 1
     last = np.searchsorted(offsets, cuts[1:] - 1, "right")
     return Partitions(cuts, first, last)
+
+
+def joined(parts: Partitions, count: int) -> Partitions:
+    """Every `count` neighbours as one."""
+    firsts = np.arange(0, len(parts), count)
+    lasts = np.minimum(firsts + count, len(parts))
+    return Partitions(np.append(parts.cuts[firsts], parts.cuts[-1]), parts.first[firsts], parts.last[lasts - 1])

@@ -2,8 +2,8 @@
 
 Instead of one step everywhere, everything in one partition after another: vertices are followed inside until
 nothing changes, and what crosses over waits at its own partition. Partitions that are near go first, the most
-urgent before the others; a far one is brought when no near one is waiting, and stays while there is room. So a
-wave rolls over a road network reading it about once. Any order of propagation must do (`Program.settles`).
+urgent before the others; a far one is brought when no near one is waiting, or when it will be by all appearances, and
+stays while there is room. So a wave rolls over a road network reading it about once. Any order of propagation must do (`Program.settles`).
 
 Pays where partitions are neighbourhoods, as in road networks stored in a natural order. Where they are not, a load
 does little work, which `pays` notices: the loop then goes on in steps.
@@ -11,6 +11,7 @@ does little work, which `pays` notices: the loop then goes on in steps.
 
 from __future__ import annotations
 
+import dataclasses
 import queue
 import threading
 import time
@@ -21,6 +22,7 @@ import numpy as np
 from isthmus.cache.partitions import KeptPartitions
 from isthmus.engines.engine import Side
 from isthmus.frontier import Frontier
+from isthmus.graph.partition import joined
 from isthmus.kernels import urgency
 from isthmus.link.link import Array, Link
 from isthmus.programs.program import State
@@ -34,7 +36,8 @@ MOST = 1 << 22  # edges followed in one call: some tens of milliseconds, so that
 OUTER = 1 << 16  # vertices elsewhere that one call may name
 TRIED = 64  # loads after which it must have paid
 CHANNELS = 3  # of the link
-STEP, LOOKED_AT = 64.0, 1 << 14  # in weights of an edge over a mean degree; of 4 to 1024 the fastest on a 4000² grid
+STEP, LOOKED_AT = 32.0, 1 << 14  # in weights of an edge over a mean degree; of 16, 32 and 64 the fastest on a 4000² grid
+PLACES = 8  # that near memory is parted into; neighbouring partitions share one, for less is followed twice in larger pieces
 RECORD = 64  # partitions worked on between two records of the trace
 NO_WEIGHTS = np.empty(0, np.int32)
 Settle = Callable[..., tuple[int, int, int]]
@@ -48,14 +51,21 @@ def worth_it(trace: Trace, side: Side) -> bool:
     return bool((parts.first[1:] >= parts.last[:-1]).all())
 
 
+def in_larger_pieces(side: Side, size: int) -> Side:
+    """The side with neighbouring partitions joined, each of which then needs at most about `size` bytes near."""
+    parts = side.partitions
+    return dataclasses.replace(side, partitions=joined(parts, max(1, size // (int(parts.arcs.max()) * side.entry_bytes + 2 * side.block))))
+
+
 class Settling:
     """One run's pending vertices by partition, and the partitions that are near. Shared by the members of a team."""
 
     def __init__(
         self, side: Side, link: Link, memory: Array, state: State, sign: int, settle: Settle, team: Team, checkpoint: Checkpoint | None
     ) -> None:
-        self._side, self._link, self._state, self._sign, self._settle, self._team = side, link, state, sign, settle, team
+        self._link, self._state, self._sign, self._settle, self._team = link, state, sign, settle, team
         self._checkpoint = checkpoint
+        self._side = side = in_larger_pieces(side, memory.size // PLACES)
         self._kept = KeptPartitions(side, link, memory)
         parts = side.partitions
         widest = int((parts.last - parts.first).max())
@@ -67,6 +77,8 @@ class Settling:
         self._delta = np.inf
         self._changed = threading.Condition()  # guards everything below, and the urgencies
         self._busy: set[int] = set()
+        self._latest = (-1, -1)  # the last two that were brought
+        self._brought, self._followed = np.zeros(len(parts), np.bool_), np.zeros(len(parts), np.bool_)
         self._over = self._paused = False
         self._channels: queue.SimpleQueue[int] = queue.SimpleQueue()
         for channel in range(CHANNELS):
@@ -113,16 +125,29 @@ class Settling:
         with self._changed:
             while not self._over:
                 p = None if self._paused else self._most_urgent()
+                if p is None and not self._busy and not self._paused:
+                    return None
+                if p is None and not self._paused:
+                    p = self._foreseen()
                 if p is not None:
                     far = p not in self._kept
                     if not far or self._kept.reserve(p, self._busy, self._urgency < np.inf):
+                        if far:
+                            self._latest, self._brought[p] = (self._latest[1], p), True
                         self._busy.add(p)
                         self._urgency[p] = np.inf
                         return p, far
-                if p is None and not self._busy and not self._paused:
-                    return None
                 self._changed.wait()
         return None
+
+    def _foreseen(self) -> int | None:
+        """Where nothing waits, who will: the next in a row of two that were, if it was never brought and a place is idle."""
+        before, latest = self._latest
+        p = 2 * latest - before
+        if abs(latest - before) != 1 or not self._followed[latest] or not 0 <= p < self._brought.size or self._brought[p]:
+            return None
+        idle = self._kept.free or any(kept not in self._busy and self._urgency[kept] == np.inf for kept in self._kept)
+        return p if idle else None
 
     def _most_urgent(self) -> int | None:
         """Among those nobody works on: of the near ones, or if none is pending, of all."""
@@ -161,6 +186,7 @@ class Settling:
                 urgency.note_range(parts.first[p], parts.last[p], parts.first, parts.last, *state)  # cut short, or marked meanwhile
             self._works += 1
             self.loads += far
+            self._followed[p] |= vertices > 0
             self.followed += vertices
             self._record.worked(far, moved, requests, reading, (done - start - reading) / self._team.size, vertices, edges)
             self._record.decide += (time.perf_counter() - done) / self._team.size
