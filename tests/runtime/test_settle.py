@@ -205,7 +205,12 @@ def test_a_budget_for_two_partitions(grid, tmp_path: Path):
 def test_a_member_without_work_brings_what_comes_next(grid, monkeypatch):
     """Which happens when one waits for another, so not in every run."""
     foreseen, look = [], settle.Settling._foreseen
-    monkeypatch.setattr(settle.Settling, "_foreseen", lambda self: foreseen.append(look(self)) or foreseen[-1])
+
+    def spy(self):
+        foreseen.append(look(self))
+        return foreseen[-1]
+
+    monkeypatch.setattr(settle.Settling, "_foreseen", spy)
     expected = RUNS["sssp"](grid).values
     for _ in range(20):
         assert np.array_equal(RUNS["sssp"](grid, memory="20%", threads=2).values, expected)

@@ -78,7 +78,8 @@ class Settling:
         self._changed = threading.Condition()  # guards everything below, and the urgencies
         self._busy: set[int] = set()
         self._latest = (-1, -1)  # the last two that were brought
-        self._brought, self._followed = np.zeros(len(parts), np.bool_), np.zeros(len(parts), np.bool_)
+        self._brought = np.zeros(len(parts), np.bool_)
+        self._guess: int | None = None  # brought ahead, and nothing waits there yet
         self._over = self._paused = False
         self._channels: queue.SimpleQueue[int] = queue.SimpleQueue()
         for channel in range(CHANNELS):
@@ -127,13 +128,15 @@ class Settling:
                 p = None if self._paused else self._most_urgent()
                 if p is None and not self._busy and not self._paused:
                     return None
-                if p is None and not self._paused:
-                    p = self._foreseen()
+                guess = self._foreseen() if p is None and not self._paused else None
+                p = guess if p is None else p
                 if p is not None:
                     far = p not in self._kept
                     if not far or self._kept.reserve(p, self._busy, self._urgency < np.inf):
                         if far:
                             self._latest, self._brought[p] = (self._latest[1], p), True
+                        if far or p == self._guess:
+                            self._guess = guess
                         self._busy.add(p)
                         self._urgency[p] = np.inf
                         return p, far
@@ -144,7 +147,7 @@ class Settling:
         """Where nothing waits, who will: the next in a row of two that were, if it was never brought and a place is idle."""
         before, latest = self._latest
         p = 2 * latest - before
-        if abs(latest - before) != 1 or not self._followed[latest] or not 0 <= p < self._brought.size or self._brought[p]:
+        if self._guess is not None or abs(latest - before) != 1 or not 0 <= p < self._brought.size or self._brought[p]:
             return None
         idle = self._kept.free or any(kept not in self._busy and self._urgency[kept] == np.inf for kept in self._kept)
         return p if idle else None
@@ -186,7 +189,6 @@ class Settling:
                 urgency.note_range(parts.first[p], parts.last[p], parts.first, parts.last, *state)  # cut short, or marked meanwhile
             self._works += 1
             self.loads += far
-            self._followed[p] |= vertices > 0
             self.followed += vertices
             self._record.worked(far, moved, requests, reading, (done - start - reading) / self._team.size, vertices, edges)
             self._record.decide += (time.perf_counter() - done) / self._team.size
