@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from graphs import make, warm
 from harness import table, verdict
 
 import isthmus as ist
@@ -39,17 +40,6 @@ PUBLISHED = {"GridGraph": (4.9, 7.4, 17.5), "Blaze": (3.3, 12.5, 13.8)}
 
 class Slow(Exception):
     """A run has taken long enough."""
-
-
-def make(folder: Path, name: str) -> ist.Graph:
-    """rmat24, kron23 (permuted), grid4000: kind and size."""
-    kind, size = name.rstrip("0123456789"), int(name.lstrip("abcdefghijklmnopqrstuvwxyz"))
-    path = folder / f"{name}.isthmus"
-    if path.exists():
-        return ist.open(path)
-    if kind == "grid":
-        return ist.generate("grid", path, rows=size, columns=size, seed=1, weights="1:255")
-    return ist.generate("rmat", path, scale=size, seed=1, weights="1:255", permute=kind == "kron")
 
 
 def hub(graph: ist.Graph) -> Any:
@@ -152,14 +142,6 @@ def cells(folder: Path, names: list[str], budgets: list[str], algorithms: list[s
                     print(table([cell.row()]).splitlines()[0], flush=True)
                     found.append(cell)
     return found
-
-
-def warm(graph: ist.Graph) -> None:
-    """Read every section once: on virtual disks the first read of a block is far slower than all later ones."""
-    for name in ("out.targets", "out.weights"):
-        path = graph.path / name if graph.path else None
-        if path is not None and path.exists():
-            subprocess.run(["dd", f"if={path}", "of=/dev/null", "bs=4M", "iflag=direct"], check=True, capture_output=True)
 
 
 def mean(values: list[float]) -> float:
