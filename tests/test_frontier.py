@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from isthmus import frontier as module
 from isthmus.frontier import Frontier
+from isthmus.graph.partition import cut
 from isthmus.threads import Team
 
 
@@ -103,3 +104,19 @@ def test_loose_queues(monkeypatch_module, events, room):
 def monkeypatch_module():
     with pytest.MonkeyPatch.context() as patch:
         yield patch
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    lengths=st.lists(st.integers(0, 40), min_size=1, max_size=60), arcs=st.integers(1, 30), weight_width=st.sampled_from([0, 4, 8]),
+    shares=st.booleans(),
+)  # fmt: skip
+def test_everyone_is_as_active_as_all_of_them(team, lengths, arcs, weight_width, shares):
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    partitions = cut(offsets, 4 + weight_width, arcs * (4 + weight_width))
+    everyone, dense = (
+        make(len(lengths), range(len(lengths)), kind).activity(partitions, offsets, 4, weight_width, 64, team, shares)
+        for kind in ("everyone", "dense")
+    )
+    for name in ("vertices", "edges", "blocks"):
+        assert getattr(everyone, name).tolist() == getattr(dense, name).tolist()

@@ -70,6 +70,13 @@ def activity_of_range(
     vertices = total = touched = int64(0)
     words = marks.view(np.uint64)
     u = int64(first) - 1
+    if everyone and shares and begin < end:  # as one list
+        for v in range(first, last):
+            vertices += max(offsets[v], begin) < min(offsets[v + 1], end)
+        total, u = end - begin, int64(last)
+        touched, _ = count_blocks(begin, end, width, block, last_block)
+        if weight_width:
+            touched += count_blocks(begin, end, weight_width, block, weight_last)[0]
     while u + 1 < last:
         u += 1
         if not everyone and marks[u] == 0:

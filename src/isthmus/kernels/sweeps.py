@@ -169,17 +169,23 @@ def sweep_rows(
 
 
 @quick_kernel
-def sweep_rest(first: Any, last: Any, offsets: Any, state: Any, params: Any, marks: Any) -> None:
-    """Renew the shares of those of first:last that have no list, or whose lists came in parts, and take their sums and marks away."""
+def sweep_rest(first: Any, last: Any, offsets: Any, lacking: Any, state: Any, params: Any, marks: Any) -> Any:
+    """Renew the shares of those of first:last that have no list, or whose lists came in parts, and take their sums and marks away.
+
+    `lacking` says whether anyone may have no list; returns how many of these have none.
+    """
     (ranks, shares), (rules, sums) = state, params
     mass = stuck = change = 0.0
+    lack = 0
     for v in range(first, last):
-        if marks[v] or offsets[v] == offsets[v + 1]:
+        if marks[v] or (lacking and offsets[v] == offsets[v + 1]):
+            lack += marks[v] == 0
             found = renew(v, aim(v, offsets, rules, shares), shares.dtype.type(ranks[v]), shares)
             mass, stuck, change = mass + found[0], stuck + found[1], change + found[2]
             ranks[v] = 0.0
             marks[v] = 0
     add_up(sums, mass, stuck, change)
+    return lack
 
 
 @quick_kernel

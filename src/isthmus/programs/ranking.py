@@ -54,6 +54,7 @@ class Ranking:
         self._over = 1 + OVER_DIRECTED * (1 - alpha) / (1 + alpha) if facts.directed else OVER
         self._left, self._change = LEFT, np.inf
         self._sums = np.zeros(3)  # of a sweep: ranks, those without an edge to follow, changes
+        self._lacking = True  # some vertices may have no list
         self.steps, self.error_bound = max_iter == 1, np.inf
         self.ranks, self.shares = ranks, doubles if weighted else doubles.view(np.float32)[: ranks.size]
         share_out = sweeps.share_out
@@ -106,8 +107,8 @@ class Ranking:
         if self.steps:
             (ranks, shares), (rules, _), receive, scale = state, params, sweeps.receive, 1 / self._mass
             return float(sum(self._team.split(lambda a, b: receive(a, b, offsets, rules, scale, shares, ranks), n)))
-        rest = sweeps.sweep_rest
-        self._each(lambda a, b: rest(a, b, offsets, state, params, marks))
+        rest, lacking = sweeps.sweep_rest, self._lacking
+        self._lacking = any(self._team.split(lambda a, b: rest(a, b, offsets, lacking, state, params, marks), n))
         return self._swept()
 
     def _swept(self) -> float:
