@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import gapbs
+import graphs
 import numpy as np
 import pyarrow.csv as pc
 from contest import ERROR, OURS, Contestant, Left, Pair, Peer, TooLarge, Truth, alternate
@@ -50,11 +51,11 @@ def say(text: str) -> None:
 
 def make(name: str, folder: Path) -> ist.Graph:
     """A graph by name, with weights from 1 to 255: kronSCALE as the GAP Benchmark Suite has it, gridSIDE, or real data."""
-    path, kind, size = folder / f"{name}.isthmus", name.rstrip("0123456789"), name[len(name.rstrip("0123456789")) :]
-    if kind == "kron" and size:
-        return ist.generate("rmat", path, scale=int(size), edge_factor=16, permute=True, seed=1, weights="1:255")
-    if kind == "grid" and size:
-        return ist.generate("grid", path, rows=int(size), columns=int(size), seed=1, weights="1:255")
+    path = folder / f"{name}.isthmus"
+    if path.exists():
+        return ist.open(path)
+    if name.rstrip("0123456789") in ("kron", "grid"):
+        return graphs.make(folder, name)
     file = DATA / name / "edges.txt.gz"
     if not file.exists():
         raise Left(f"no {file}; ISTHMUS_DATA names the folder of the real graphs")
@@ -244,7 +245,7 @@ def main() -> None:
     for name in options.graphs:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
             try:
-                graph = make(name, Path(folder))
+                graph = make(name, options.folder or Path(folder))
             except Left as reason:
                 skipped.append(f"{name}: {reason}")
                 continue
