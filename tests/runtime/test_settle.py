@@ -20,6 +20,7 @@ from isthmus.errors import StoreError
 from isthmus.graph.partition import cut, joined
 from isthmus.link.calibrate import GUESS
 from isthmus.link.ssd import SsdLink
+from isthmus.policies.policy import CACHE, FILTER, NOTHING
 from isthmus.runtime import settle
 
 SIDE = 300
@@ -227,3 +228,10 @@ def test_neighbouring_partitions_share_a_place(grid):
     assert three.last.tolist() == [*range(30, 1000, 30), 1000]
     assert len(joined(parts, 1000)) == 1
     assert joined(parts, 1).cuts.tolist() == parts.cuts.tolist()
+
+
+def test_the_trace_says_which_partitions_were_worked_on(grid):
+    far = ist.bfs(grid, 0, memory="20%")
+    settled = [i for i in far.trace if i.partitions.keys() <= {"filter", "cache"} and i.choices is not None]
+    assert {FILTER} <= set(np.unique(np.concatenate([i.choices for i in settled])).tolist()) <= {NOTHING, FILTER, CACHE}
+    assert (np.array([i.choices for i in far.trace if i.choices is not None]) != NOTHING).any(0).all(), "every partition at some time"

@@ -25,6 +25,7 @@ from isthmus.frontier import Frontier
 from isthmus.graph.partition import joined
 from isthmus.kernels import urgency
 from isthmus.link.link import Array, Link
+from isthmus.policies.policy import CACHE, FILTER, NOTHING
 from isthmus.programs.program import State
 from isthmus.runtime.checkpoint import Checkpoint
 from isthmus.runtime.trace import Iteration, Trace
@@ -51,10 +52,9 @@ def worth_it(trace: Trace, side: Side) -> bool:
     return bool((parts.first[1:] >= parts.last[:-1]).all())
 
 
-def in_larger_pieces(side: Side, size: int) -> Side:
-    """The side with neighbouring partitions joined, each of which then needs at most about `size` bytes near."""
-    parts = side.partitions
-    return dataclasses.replace(side, partitions=joined(parts, max(1, size // (int(parts.arcs.max()) * side.entry_bytes + 2 * side.block))))
+def pieces_per_place(side: Side, size: int) -> int:
+    """How many neighbouring partitions need at most about `size` bytes near; at least one."""
+    return max(1, size // (int(side.partitions.arcs.max()) * side.entry_bytes + 2 * side.block))
 
 
 class Settling:
@@ -65,7 +65,9 @@ class Settling:
     ) -> None:
         self._link, self._state, self._sign, self._settle, self._team = link, state, sign, settle, team
         self._checkpoint = checkpoint
-        self._side = side = in_larger_pieces(side, memory.size // PLACES)
+        self._pieces = pieces_per_place(side, memory.size // PLACES)
+        self._choices = np.zeros(len(side.partitions), np.uint8)  # of the record being made
+        self._side = side = dataclasses.replace(side, partitions=joined(side.partitions, self._pieces))
         self._kept = KeptPartitions(side, link, memory)
         parts = side.partitions
         widest = int((parts.last - parts.first).max())
@@ -190,6 +192,8 @@ class Settling:
             self._works += 1
             self.loads += far
             self.followed += vertices
+            if vertices:
+                self._choices[p * self._pieces : (p + 1) * self._pieces] = FILTER if far else CACHE
             self._record.worked(far, moved, requests, reading, (done - start - reading) / self._team.size, vertices, edges)
             self._record.decide += (time.perf_counter() - done) / self._team.size
             self._changed.notify_all()
@@ -240,6 +244,8 @@ class Settling:
         if self._works:
             record = self._record
             record.seconds = time.perf_counter() - self._clock
+            record.chosen(self._choices)
+            self._choices[:] = NOTHING
             record.wait = max(0.0, record.seconds - record.kernel - record.decide)  # reading, or nothing to work on
             self._trace.append(self._record)
             self._watch(self._record)
