@@ -19,6 +19,8 @@ import isthmus as ist
 from isthmus.errors import OptionError
 from isthmus.kernels import sweeps
 from isthmus.programs import ranking
+from isthmus.programs.program import Facts
+from isthmus.threads import Team
 
 SETTINGS = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 ROUNDING = 1e-13  # what plain sums of doubles may add to a bound of zero
@@ -309,3 +311,16 @@ def test_options_that_make_no_sense():
             ist.pagerank(graph, dangling=shares)
     with pytest.raises(ist.UnknownVertexError, match="no vertex 9 in the graph"):
         ist.pagerank(graph, personalization={9: 1})
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 17, 1000])
+def test_shares_become_doubles_where_they_lie(n):
+    team = Team(2)
+    facts = Facts(n, np.arange(n + 1), None, int, lambda: None, True, team, lambda: np.ones(n, np.uint32))
+    ranks = np.random.default_rng(n).random(n)
+    before = ranks.astype(np.float32)
+    shares = ranking.Ranking(facts, None, None, False, 0.85, 1e-6, 10, ranks, np.empty(n))
+    shares._double()
+    assert shares.shares.dtype == np.float64
+    assert np.array_equal(shares.shares, before)
+    team.close()

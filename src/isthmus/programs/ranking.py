@@ -122,7 +122,7 @@ class Ranking:
             self.error_bound = self._bound(found)
             if self.error_bound <= self._tol or number >= self._max_iter:
                 return False
-            self._each(lambda a, b: self.ranks[a:b].fill(0.0))
+            self._team.split(lambda a, b: self.ranks[a:b].fill(0.0), self.ranks.size)
             rounded = found > self._change  # a sweep leaves less than it changed
             self._left, self._change = max(self._left, found / max(self._change, 1e-300)), np.inf
         else:
@@ -141,15 +141,14 @@ class Ranking:
         return self._alpha / (1 - self._alpha) * change
 
     def _double(self) -> None:
-        """Go on in double precision. The ranks, zeros before and after, are where shares wait for the place they lie in."""
-        single, doubles, ranks = self.shares, self._doubles, self.ranks
-        self._each(lambda a, b: np.copyto(ranks[a:b], single[a:b]))
-        self._each(lambda a, b: np.copyto(doubles[a:b], ranks[a:b]))
-        self._each(lambda a, b: ranks[a:b].fill(0.0))
+        """Go on in double precision. The upper half has room where no share is left to be read; then the upper half of the rest."""
+        single, doubles, end = self.shares, self._doubles, self.ranks.size
+        while end:
+            half = (end + 1) // 2 if end > 1 else 0
+            to, of = doubles[half:end], single[half:end]
+            self._team.split(lambda a, b, to=to, of=of: np.copyto(to[a:b], of[a:b]), end - half)
+            end = half
         self.shares = doubles
-
-    def _each(self, work: Any) -> None:
-        self._team.split(work, self.ranks.size)
 
     def remember(self) -> dict[str, Any]:
         numbers = (self._mass, self._stuck, self._over, self._left, self._change, self.steps, self.error_bound)
