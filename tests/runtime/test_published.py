@@ -67,6 +67,12 @@ def test_the_vertex_cache_serves_what_is_used_often(graph: Any) -> None:
     assert tasks(run(graph, "bfs", "hytgraph"), "cache") == 0, "a search in steps uses every list once"
 
 
+def test_in_hub_order_the_vertex_cache_saves_bytes_of_pagerank_too() -> None:
+    """The hubs, which it holds, then fill partitions of their own; elsewhere filter brings them with their neighbours all the same."""
+    hubs_first = ist.generate("rmat", scale=15, seed=3, order="hub")
+    assert ratio(run(hubs_first, "pagerank", "hytgraph")) < 0.95 * ratio(run(hubs_first, "pagerank", "hytgraph", "cache"))
+
+
 def test_order_by_contribution_goes_with_the_larger_deltas(graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tasks that are fetched are the same, and the first ones bring more."""
     from isthmus.runtime import loop
@@ -189,3 +195,19 @@ def test_variants_give_the_same_answers(graph: Any, policy: str, device: str) ->
 def test_without_a_part_the_answer_is_the_same(lattice: Any, policy: str, device: str, part: str) -> None:
     found = run(lattice, "sssp", policy, part, memory="40%", device=device)
     assert np.array_equal(found.values, ist.sssp(lattice, 5).values)
+
+
+# Ours
+
+
+def test_auto_moves_hardly_more_than_the_best_recipe(graph: Any) -> None:
+    """In bytes, on average; it would not without its cache, nor if it did not use up what came."""
+    others = ("filter", "subway", "emogi", "unified", "grus", "scaph", "hytgraph")
+    cells = [(graph, algorithm) for algorithm in ("pagerank", "sssp", "bfs")]
+    best = [min(ratio(run(*cell, policy)) for policy in others) for cell in cells]
+
+    def over(*off: str) -> float:
+        return float(np.exp(np.mean([np.log(ratio(run(*cell, "auto", *off)) / least) for cell, least in zip(cells, best, strict=True)])))
+
+    assert over() < 1.1
+    assert over("cache", "recompute") > 1.1 * over()

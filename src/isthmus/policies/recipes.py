@@ -32,10 +32,8 @@ from isthmus.policies import hytgraph, scaph
 from isthmus.policies.policy import COMPACTION, FILTER, UNIFIED, ZERO_COPY, Cheapest, Fixed, Policy
 
 UNTIL_SETTLED = 1 << 30  # rounds
-PACKING = {  # where lists can be packed while others cross: everything that came is used up before more is asked for
-    "policy": Cheapest(packs=True), "cache": "vertices", "recompute": False,
-    "rounds": dict.fromkeys(("filter", "zero_copy", "compaction", "cache"), UNTIL_SETTLED),
-}  # fmt: skip
+PACKING = {"policy": Cheapest(packs=True), "cache": "vertices", "recompute": False}  # where lists can be packed while others cross
+USED_UP = dict.fromkeys(("filter", "zero_copy", "compaction", "cache"), UNTIL_SETTLED)  # what came, before more is asked for
 SWITCHES: dict[str, dict[str, Any]] = {  # parts that a recipe can do without, and what that changes
     "settle": {"settle": False},
     "cache": {"cache": "none"},
@@ -90,10 +88,15 @@ class Recipe:
             off |= SWITCHES[name]
         return replace(self, **off)
 
-    def on_model(self, sides: int) -> Recipe:
-        """Without what goes by the seconds that things really take; with what it has for such devices and one side of a graph."""
+    def on_model(self, sides: int, levels: bool) -> Recipe:
+        """Without what goes by the seconds that things really take; with what it has for such devices and one side of a graph.
+
+        `levels`: a search that goes level by level can turn round, which saves more than further rounds.
+        """
         timeless = replace(self, settle=False, merge=False, correct=False, ahead=False)
-        return replace(timeless, **self.modelled) if sides == 1 else timeless
+        if not self.modelled or sides > 1:
+            return timeless
+        return replace(timeless, **self.modelled, **({"rounds": {}} if levels else {"rounds": USED_UP}))
 
 
 def paged(hint: str) -> Recipe:
@@ -136,10 +139,10 @@ VARIANTS: dict[str, Callable[[], Recipe]] = {
 }
 
 
-def recipe(name: str, without: tuple[str, ...] = (), model_sides: int = 0) -> Recipe:
+def recipe(name: str, without: tuple[str, ...] = (), model_sides: int = 0, levels: bool = False) -> Recipe:
     """The recipe of that name, with some of its parts switched off; for a modelled device, if told how many sides a program follows."""
     found = named(name)
-    return (found.on_model(model_sides) if model_sides else found).without(without)
+    return (found.on_model(model_sides, levels) if model_sides else found).without(without)
 
 
 def named(name: str) -> Recipe:

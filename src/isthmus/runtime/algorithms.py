@@ -64,7 +64,7 @@ def must_fit(program: Program, graph: Graph, how: dict[str, Any]) -> None:
     policy = how.get("policy", "auto")
     threads = how.get("threads") or default_threads()
     model = device_of(how.get("device", "auto"))
-    chosen = recipe(policy, how.get("without", ()), 0 if model is None else len(program.sides))
+    chosen = recipe(policy, how.get("without", ()), 0 if model is None else len(program.sides), program.levels)
     near = near_memory(program, graph, chosen, model, how.get("memory"), threads, policy)
     if how.get("rehearse"):
         how["rehearse"](program, near)

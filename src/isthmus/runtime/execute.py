@@ -82,7 +82,7 @@ def execute(
     model = device_of(device)
     if far not in ("auto", "ram"):
         raise OptionError(f"far: expected auto or ram, got {far!r}")
-    chosen = recipe(policy, without, 0 if model is None else len(program.sides))
+    chosen = recipe(policy, without, 0 if model is None else len(program.sides), program.levels)
     start = time.perf_counter()
     with contextlib.ExitStack() as stack:
         team = Team(threads)
