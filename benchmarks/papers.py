@@ -26,9 +26,10 @@ SMOKE = ("rmat11", "grid40")
 SCALE, SMOKE_SCALE = 17, 10
 
 
-def written(section: Section) -> str:
+def written(name: str, section: Section) -> str:
     judged = "\n".join(f"- {what}: {'met' if met else 'MISSED'}" for what, met in section.judged)
-    return "\n\n".join(part for part in (f"## {section.title}", table(section.rows), *section.text, judged) if part)
+    command = f"`python benchmarks/papers.py --only {name}`"
+    return "\n\n".join(part for part in (f"## {section.title}", command, table(section.rows), *section.text, judged) if part)
 
 
 def run(lab: Lab, names: list[str], into: Path | None) -> None:
@@ -37,7 +38,7 @@ def run(lab: Lab, names: list[str], into: Path | None) -> None:
         print(f"Skipped: {reason}\n")
     for name in names:
         start = time.perf_counter()
-        text = written(EXPERIMENTS[name](lab))
+        text = written(name, EXPERIMENTS[name](lab))
         print(f"{name}: {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
         print(text + "\n", flush=True)
         if into is not None:
