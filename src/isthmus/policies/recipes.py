@@ -96,7 +96,7 @@ class Recipe:
         timeless = replace(self, settle=False, merge=False, correct=False, ahead=False)
         if not self.modelled or sides > 1:
             return timeless
-        return replace(timeless, **self.modelled, **({"rounds": {}} if levels else {"rounds": USED_UP}))
+        return replace(timeless, **self.modelled, rounds={} if levels else USED_UP)
 
 
 def paged(hint: str) -> Recipe:
