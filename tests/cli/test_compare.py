@@ -192,7 +192,6 @@ def test_a_budget_too_small_names_the_least_that_works_as_run_does(call: Any) ->
 
 
 @pytest.mark.parametrize(("arguments", "code", "message"), [
-    (["compare", "bfs", "g.isthmus"], 2, "Missing option '--source'"),
     (["compare", "bfs", "g.isthmus", "--source", 0, "--policies", "filter,fast"], 2, "policy: expected one of"),
     (["compare", "bfs", "g.isthmus", "--source", 0, "--policies", ""], 2, "policy: expected one of"),
     (["compare", "bfs", "g.isthmus", "--source", 0, "--rounds", 0], 2, "--rounds"),
@@ -203,7 +202,6 @@ def test_a_budget_too_small_names_the_least_that_works_as_run_does(call: Any) ->
     (["compare", "bfs", "g.isthmus", "--source", 0, "--device", "tpu"], 2, "device: expected"),
     (["compare", "bfs", "none.isthmus", "--source", 0], 4, "none.isthmus: no such store"),
     (["compare", "nosuch", "g.isthmus"], 2, "No such command 'nosuch'"),
-    (["plan", "bfs", "g.isthmus"], 2, "Missing option '--source'"),
     (["plan", "bfs", "g.isthmus", "--source", 0, "--memory", "much"], 2, "expected a size such as"),
     (["plan", "bfs", "g.isthmus", "--source", 0, "--policy", "fast"], 2, "policy: expected one of"),
     (["plan", "bfs", "g.isthmus", "--source", 0, "--device", "tpu"], 2, "device: expected"),

@@ -132,6 +132,24 @@ def test_options_of_pagerank(call: Any, stores: Path, tmp_path: Path) -> None:
         assert np.abs(np.load(tmp_path / "a.npy") - expected.values).sum() <= 2e-7
 
 
+@pytest.mark.parametrize("algorithm", ["bfs", "sssp", "widest_path", "php"])
+def test_without_a_source_the_busiest_vertex_is_it(call: Any, algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isthmus.graph.graph.VERTICES_AT_ONCE", 3)
+    done = call(algorithm, "named.isthmus", "--json")
+    assert done.code == 0
+    with ist.open("named.isthmus") as graph:
+        busiest = graph.busiest()
+        assert graph.out_degree(busiest) == max(graph.out_degree(v) for v in graph.ids.users(np.arange(graph.vertices)))
+    assert f"no --source was given: from vertex {busiest}, which has the most edges" in done.err
+    assert done.json["result"] == call(algorithm, "named.isthmus", "--source", busiest, "--json").json["result"]
+
+
+def test_a_graph_without_vertices_has_no_busiest(tmp_path: Path) -> None:
+    none = np.empty(0, np.int64)
+    with pytest.raises(ist.UnknownVertexError, match="no vertex"):
+        ist.read((none, none)).busiest()
+
+
 def test_ids_that_are_strings(call: Any) -> None:
     assert call("bfs", "named.isthmus", "--source", "a=1", "--json").json["result"] == {"reached": 4, "depth": 3}
     assert call("pagerank", "named.isthmus", "--personalization", "a=1=2", "--json").json["result"]["converged"]
@@ -142,7 +160,6 @@ def test_ids_that_are_strings(call: Any) -> None:
     (["bfs", "g.isthmus", "--source", 99999999], 6, "no vertex 99999999 in the graph"),
     (["bfs", "g.isthmus", "--source", "x"], 6, "no vertex 'x' in the graph; its ids are integers"),
     (["bfs", "named.isthmus", "--source", "x"], 6, "no vertex 'x' in the graph"),
-    (["bfs", "g.isthmus"], 2, "Missing option '--source'"),
     (["bfs", "g.isthmus", "--source", 0, "--depth-limit", -1], 2, "--depth-limit"),
     (["sssp", "g.isthmus", "--source", 0, "--cutoff", -1], 2, "--cutoff"),
     (["bfs", "g.isthmus", "--source", 0, "--policy", "fast"], 2, "policy: expected one of"),

@@ -13,7 +13,7 @@ from isthmus.cli.options import Json, StorePath, Threads
 from isthmus.policies.words import WORDS
 
 Answer = dict[str, Any]
-Source = Annotated[str, typer.Option(help="The vertex to start from, by its own id.", show_default=False)]
+Source = Annotated[str | None, typer.Option(help="The vertex to start from, by its own id. Default: the one with the most out-edges.")]
 PredecessorOption = Annotated[bool, typer.Option("--predecessors", help="Also find a shortest-path tree (a second pass).")]
 Budget = Annotated[
     str | None,
@@ -47,7 +47,7 @@ def shared(
 
 
 def bfs(
-    source: Source,
+    source: Source = None,
     depth_limit: Annotated[int | None, typer.Option(min=0, help="How far to go.")] = None,
     predecessors: PredecessorOption = False,
 ) -> Answer:
@@ -56,7 +56,7 @@ def bfs(
 
 
 def sssp(
-    source: Source,
+    source: Source = None,
     cutoff: Annotated[float | None, typer.Option(min=0, help="Longest distance that counts.")] = None,
     predecessors: PredecessorOption = False,
 ) -> Answer:
@@ -85,7 +85,7 @@ def pagerank(
     }  # fmt: skip
 
 
-def widest_path(source: Source) -> Answer:
+def widest_path(source: Source = None) -> Answer:
     """Widths of the widest paths from a source."""
     return {"source": source}
 
@@ -103,7 +103,7 @@ def katz(
 
 
 def php(
-    source: Source,
+    source: Source = None,
     alpha: Annotated[float, typer.Option(help="The chance of going on after every step.")] = 0.8,
     tol: Annotated[float, typer.Option(help="Bound on the L1 error of the result.")] = 1e-6,
     weight: Annotated[bool, typer.Option("--weight", help="Follow edges in proportion to their weights.")] = False,
@@ -229,13 +229,24 @@ def parsed(answer: Answer, graph: Any) -> Answer:
     """Options as an algorithm takes them: words that name vertices become vertex ids."""
     found = dict(answer)
     if "source" in answer:
-        found["source"] = graph.ids.parse(answer["source"])
+        found["source"] = start_from(answer["source"], graph)
     if "sources" in answer:
         found["sources"] = [graph.ids.parse(source) for source in answer["sources"]]
     for option, what in NUMBERS.items():
         if option in answer:
             found[option] = parse_numbers(answer[option], graph, what)
     return found
+
+
+def start_from(word: str | None, graph: Any) -> Any:
+    """The vertex that was named, or else the busiest, which is said."""
+    from isthmus.cli.console import warn
+
+    if word is not None:
+        return graph.ids.parse(word)
+    source = graph.busiest()
+    warn(f"no --source was given: from vertex {source}, which has the most edges ({graph.out_degree(source):,})")
+    return source
 
 
 def names(text: str | None) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from isthmus.graph.ids import Ids
 from isthmus.graph.store import MemoryStore, Store
 
 ENTRIES_AT_ONCE = 1024  # a search reads the rest when it comes down to this many
+VERTICES_AT_ONCE = 1 << 20
 
 if TYPE_CHECKING:
     from isthmus.graph.ingest import Report
@@ -89,6 +90,18 @@ class Graph:
     def degree(self, v: Any) -> int:
         """Edges at `v`: in plus out for a directed graph. An undirected self loop counts once."""
         return self.out_degree(v) + (self.in_degree(v) if self.directed else 0)
+
+    def busiest(self) -> Any:
+        """The vertex with the most out-edges, the first of them in the order of the store; looked for in pieces."""
+        best, most = -1, -1
+        for first in range(0, self.vertices, VERTICES_AT_ONCE):
+            degrees = np.diff(self.store.read("out.offsets", first, min(first + VERTICES_AT_ONCE, self.vertices) + 1).astype(np.int64))
+            at = int(degrees.argmax())
+            if degrees[at] > most:
+                best, most = first + at, int(degrees[at])
+        if best < 0:
+            raise UnknownVertexError("the graph has no vertex")
+        return self.ids.users(np.array([best]))[0]
 
     def neighbors(self, v: Any) -> Array:
         """User ids of the vertices that `v` has an edge to, ascending."""
