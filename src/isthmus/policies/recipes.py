@@ -118,7 +118,7 @@ def by_value(variant: str) -> Recipe:
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
-        Recipe("filter", Fixed("filter", FILTER)),
+        Recipe("filter", Fixed("filter", FILTER), ahead=True),
         Recipe("subway", Fixed("subway", COMPACTION), rounds={"compaction": UNTIL_SETTLED}, overlap=False),
         Recipe("emogi", Fixed("emogi", ZERO_COPY), host_decides=False),
         paged("none"),
