@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import float64, int64
+from numba import float64, int64, uint64
 
-from isthmus.kernels.atomics import atomic_add
+from isthmus.kernels.atomics import atomic_add, prefetch
 from isthmus.kernels.compile import inline, kernel, quick_kernel
+
+AHEAD = 64  # edges whose shares are asked for in advance: a fifth of the time on Kronecker 22, a third on 24; of 16 to 128 the best
 
 
 @inline
@@ -108,22 +110,27 @@ def sweep_range(
     """
     (ranks, shares), (rules, sums) = state, params
     real = shares.dtype.type
+    four, ahead, all_edges = uint64(4), uint64(AHEAD), uint64(max(end - base, 0))
     mass = stuck = change = 0.0
     for v in range(first, last):
         low, high = max(offsets[v], begin), min(offsets[v + 1], end)
         if (low >= high and marks is not None) or (not everyone and active[v] == 0):
             continue
         goal = aim(v, offsets, rules, shares)
-        total, e = real(0), low - base
+        total = real(0)
         if weights.size:
             for k in range(high - low):
-                total += shares[int64(targets[e + k])] * real(weights[low - weight_base + k])
+                total += shares[int64(targets[low - base + k])] * real(weights[low - weight_base + k])
         else:
-            while e < high - base - 3:  # four by four: a tenth faster, and sums over many edges round less
-                pair = shares[int64(targets[e])] + shares[int64(targets[e + 1])]
-                total += pair + (shares[int64(targets[e + 2])] + shares[int64(targets[e + 3])])
-                e += 4
-            for k in range(e, high - base):
+            e, stop = uint64(low - base), uint64(max(high, low) - base)  # unsigned: no look at whether an index counts from the end
+            while e + four <= stop:  # four by four: a tenth faster, and sums over many edges round less
+                if e + ahead + four <= all_edges:  # also those of the next lists
+                    for k in range(4):
+                        prefetch(shares, int64(targets[e + ahead + uint64(k)]))
+                pair = shares[int64(targets[e])] + shares[int64(targets[e + uint64(1)])]
+                total += pair + (shares[int64(targets[e + uint64(2)])] + shares[int64(targets[e + uint64(3)])])
+                e += four
+            for k in range(e, stop):
                 total += shares[int64(targets[k])]
         if high - low == offsets[v + 1] - offsets[v]:
             found = renew(v, goal, total, shares)
@@ -192,12 +199,15 @@ def sweep_rest(first: Any, last: Any, offsets: Any, lacking: Any, state: Any, pa
 def step(first: Any, last: Any, offsets: Any, targets: Any, weights: Any, rules: Any, scale: Any, shares: Any, ranks: Any) -> Any:
     """Ranks of first:last, `scale` times, from shares that stay as they are; returns how far they are from those shared out."""
     divisors, teleports, base, alpha, _ = rules
+    ahead, all_edges = uint64(AHEAD), uint64(offsets[last])
     change = 0.0
     for v in range(first, last):
         d = divisor(divisors, offsets, v)
         before = float64(shares[v]) * (d if d > 0 else 1.0)
         total = 0.0
-        for e in range(offsets[v], offsets[v + 1]):
+        for e in range(uint64(offsets[v]), uint64(offsets[v + 1])):
+            if e + ahead < all_edges:
+                prefetch(shares, int64(targets[e + ahead]))
             share = float64(shares[int64(targets[e])])
             total += share * weights[e] if weights.size else share
         rank = alpha * total + gift(teleports, base, v)

@@ -20,6 +20,7 @@ from isthmus.kernels.gang import FREE, LINE, meet
 
 UNSEEN = np.iinfo(np.int32).max
 BUFFER = 1024
+SHORT = 16  # edges of a mean vertex, up to which members part a level evenly by vertices
 TURN = 64  # vertices of a queue that a member takes at once
 MOST_WALKED = 1 << 23  # edges after which a kernel comes back, so that an interrupt is heard
 
@@ -89,64 +90,81 @@ def top_down_alone(
     return size, swapped, level, edges, done, walked
 
 
-TAIL, HEAD, EDGES = FREE, FREE + 3 * LINE, FREE + 6 * LINE  # three of each, for levels in turn: one is cleared while others look at two
-LINES = 9
+HEAD, EDGES = FREE, FREE + 3 * LINE  # three of each, for levels in turn: one is cleared while others look at two
+LINES = 6
+
+
+@inline
+def follow(first: Any, last: Any, piles: Any, sizes: Any, offsets: Any, targets: Any, levels: Any, level: Any, out: Any, count: Any) -> Any:
+    """Follow the edges of first:last of the vertices in all piles, one behind the other; finds go to `out`.
+
+    Returns (vertices in `out`, edges of those found).
+    """
+    edges = int64(0)
+    before = 0
+    for m in range(piles.shape[0]):
+        for i in range(max(first - before, 0), min(last - before, sizes[m, 0])):
+            u = int64(piles[m, i])
+            for e in range(uint64(offsets[u]), uint64(offsets[u + 1])):
+                v = int64(targets[e])
+                if levels[v] == UNSEEN and atomic_cas(levels, v, int32(UNSEEN), int32(level)) == UNSEEN:
+                    out[count] = v
+                    count += 1
+                    edges += offsets[v + 1] - offsets[v]
+        before += sizes[m, 0]
+    return count, edges
 
 
 @kernel
 def descend(
-    member: Any, members: Any, gate: Any, queue: Any, size: Any, edges: Any, offsets: Any, targets: Any, levels: Any, level: Any,
-    limit: Any, out: Any, least_edges: Any, most_edges: Any, counted: Any,
+    member: Any, members: Any, gate: Any, piles: Any, sizes: Any, edges: Any, offsets: Any, targets: Any, levels: Any, level: Any,
+    limit: Any, least_edges: Any, most_edges: Any, counted: Any,
 ) -> Any:  # fmt: skip
     """Whole levels, all members together, while they are neither too small nor too large for that.
 
-    counted[k, :] = the vertices and edges of the k-th. Fills the last of its rows with (vertices in the queue, levels done, edges of
-    the queue), and returns whether they are in `out`.
+    Each member has a pile of its own for what it finds, piles[level % 2, member], of sizes[level % 3, member, 0]. Where lists are
+    short, each takes the same part of them all in every level, so that what is close together stays with one member.
+    counted[k, :] = the vertices and edges of the k-th level; the last row gets (vertices now, levels done, their edges).
     """
-    buffer = np.empty(BUFFER, np.uint32)
-    a, b = queue, out
     done = 0
     walked = int64(0)
+    size = total(sizes[0])
     while size > 0 and least_edges <= edges <= most_edges and level <= limit and done < counted.shape[0] - 1 and walked < MOST_WALKED:
-        now = done % 3 * LINE
-        found = int64(0)
-        count = 0
-        while True:
-            first = atomic_add(gate, HEAD + now, TURN)
-            if first >= size:
-                break
-            for i in range(first, min(first + TURN, size)):
-                u = int64(a[i])
-                for e in range(uint64(offsets[u]), uint64(offsets[u + 1])):
-                    v = int64(targets[e])
-                    if levels[v] == UNSEEN and atomic_cas(levels, v, int32(UNSEEN), int32(level)) == UNSEEN:
-                        if count == BUFFER:
-                            at = atomic_add(gate, TAIL + now, count)
-                            for k in range(count):
-                                b[at + k] = buffer[k]
-                            count = 0
-                        buffer[count] = v
-                        count += 1
-                        found += offsets[v + 1] - offsets[v]
-        if count:
-            at = atomic_add(gate, TAIL + now, count)
-            for k in range(count):
-                b[at + k] = buffer[k]
-        atomic_add(gate, EDGES + now, found)
+        now, then, turn = done % 3, (done + 1) % 3, done % 3 * LINE
+        here, out = piles[done & 1], piles[done + 1 & 1, member]
+        count, found = 0, int64(0)
+        if edges <= SHORT * size:
+            first, last = size * member // members, size * (member + 1) // members
+            count, found = follow(first, last, here, sizes[now], offsets, targets, levels, level, out, count)
+        else:
+            while True:
+                first = atomic_add(gate, HEAD + turn, TURN)
+                if first >= size:
+                    break
+                count, more = follow(first, min(first + TURN, size), here, sizes[now], offsets, targets, levels, level, out, count)
+                found += more
+        sizes[then, member, 0] = count
+        atomic_add(gate, EDGES + turn, found)
         if not meet(gate, members, done + 1):
-            return False
+            return
         if member == 0:
             counted[done, 0], counted[done, 1] = size, edges
             before = (done + 2) % 3 * LINE
-            gate[TAIL + before] = gate[HEAD + before] = gate[EDGES + before] = 0
+            gate[HEAD + before] = gate[EDGES + before] = 0
         walked += edges
-        size, edges = atomic_load(gate, TAIL + now), atomic_load(gate, EDGES + now)
-        a, b = b, a
+        size, edges = total(sizes[then]), atomic_load(gate, EDGES + turn)
         level += 1
         done += 1
     if member == 0:
         counted[-1, 0], counted[-1, 1], counted[-1, 2] = size, done, edges
-    return done & 1 == 1
+
+
+@inline
+def total(sizes: Any) -> Any:
+    count = int64(0)
+    for m in range(sizes.shape[0]):
+        count += sizes[m, 0]
+    return count
 
 
 @kernel

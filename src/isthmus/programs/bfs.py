@@ -131,6 +131,8 @@ class Search:
         self._limit, self._facts, self._edges, self._levels, self._seen = limit, facts, edges, levels, seen
         self._queue, self._spare = np.empty(facts.vertices, np.uint32), np.empty(facts.vertices, np.uint32)
         self._tail = np.zeros(1, np.int64)
+        self._room = min(facts.vertices, GANG)  # for what a member finds in a level
+        self._piles: Array | None = None
         self._left = int(edges.offsets[-1])  # edges of vertices not seen yet, about
 
     def run(self, start: Array | None) -> None:
@@ -145,7 +147,7 @@ class Search:
                 size, level, edges = self._alone(size, level)
             elif not self._facts.directed and edges > max(self._left // ALPHA, FEW_EDGES):
                 size, level, edges = self._bottom_up(size, level, edges)
-            elif edges <= min(GANG, max(self._left // ALPHA, FEW_EDGES)):
+            elif edges <= min(GANG, max(self._left // ALPHA, FEW_EDGES)) and size <= self._room:
                 size, level, edges = self._descend(size, level, edges)
             else:
                 size, edges = self._top_down(size, level, edges)
@@ -168,18 +170,23 @@ class Search:
         team, gate, counted = self._facts.team, gang.gate(traversal.LINES), np.empty((LEVELS + 1, 3), np.int64)
         limit = min(self._limit, traversal.UNSEEN - 1)
         most = GANG if self._facts.directed else min(GANG, max(self._left // (2 * ALPHA), FEW_EDGES))
-        swapped = [False] * team.size
+        if self._piles is None:
+            self._piles = np.empty((2, team.size, self._room), np.uint32)
+        piles, sizes = self._piles, np.zeros((3, team.size, gang.LINE), np.int64)
+        for member, part in enumerate(np.array_split(self._queue[:size], team.size)):
+            piles[0, member, : part.size] = part
+            sizes[0, member, 0] = part.size
 
         def work(member: int) -> None:
-            swapped[member] = traversal.descend(
-                member, team.size, gate, self._queue, size, edges, self._edges.offsets, self._edges.targets, self._levels, level, limit,
-                self._spare, ALONE // 4, max(most, edges), counted,
+            traversal.descend(
+                member, team.size, gate, piles, sizes, edges, self._edges.offsets, self._edges.targets, self._levels, level, limit,
+                ALONE // 4, max(most, edges), counted,
             )  # fmt: skip
 
         team.gang(work, lambda: gang.abandon(gate))
-        if swapped[0]:
-            self._queue, self._spare = self._spare, self._queue
         left, done, more = (int(number) for number in counted[-1])
+        found = [piles[done & 1, member, : sizes[done % 3, member, 0]] for member in range(team.size)]
+        np.concatenate(found, out=self._queue[:left])
         for active, walked in counted[:done, :2].tolist():
             self._seen(active, walked)
             self._left -= walked
