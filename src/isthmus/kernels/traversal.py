@@ -55,21 +55,19 @@ def top_down(queue: Any, first: Any, last: Any, offsets: Any, targets: Any, leve
 
 @kernel
 def top_down_alone(
-    queue: Any, size: Any, offsets: Any, targets: Any, levels: Any, level: Any, limit: Any, out: Any, most_edges: Any
+    queue: Any, size: Any, offsets: Any, targets: Any, levels: Any, level: Any, limit: Any, out: Any, most_edges: Any, counted: Any
 ) -> Any:
-    """Whole levels on one thread while they are small.
+    """Whole levels on one thread while they are small; counted[k, :] = the vertices and edges of the k-th.
 
-    Returns (vertices in the queue, whether they are in `out`, next level, edges of the queue, levels done, edges walked).
+    Returns (vertices in the queue, whether they are in `out`, levels done, edges of the queue).
     """
     swapped = False
     done = 0
     walked = int64(0)
     a, b = queue, out
-    edges = int64(0)
-    for i in range(size):
-        u = int64(a[i])
-        edges += offsets[u + 1] - offsets[u]
-    while size > 0 and edges <= most_edges and level <= limit and walked < 1 << 22:
+    edges = count_edges(a, size, offsets)
+    while size > 0 and edges <= most_edges and level <= limit and done < counted.shape[0] and walked < MOST_WALKED:
+        counted[done, 0], counted[done, 1] = size, edges
         walked += edges
         count = 0
         edges = int64(0)
@@ -87,7 +85,7 @@ def top_down_alone(
         size = count
         level += 1
         done += 1
-    return size, swapped, level, edges, done, walked
+    return size, swapped, done, edges
 
 
 HEAD, EDGES = FREE, FREE + 3 * LINE  # three of each, for levels in turn: one is cleared while others look at two

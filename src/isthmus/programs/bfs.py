@@ -155,16 +155,20 @@ class Search:
 
     def _alone(self, size: int, level: int) -> tuple[int, int, int]:
         limit = min(self._limit, traversal.UNSEEN - 1)
-        size, swapped, level, edges, done, walked = traversal.top_down_alone(
+        counted = np.empty((LEVELS, 2), np.int64)
+        size, swapped, done, edges = traversal.top_down_alone(
             self._queue, size, self._edges.offsets, self._edges.targets, self._levels, level, limit, self._spare,
-            2 * ALONE if self._facts.team.size > 1 else FEW_EDGES,
-        )
+            2 * ALONE if self._facts.team.size > 1 else FEW_EDGES, counted,
+        )  # fmt: skip
         if swapped:
             self._queue, self._spare = self._spare, self._queue
-        self._left -= walked
-        for _ in range(done):
-            self._seen(size, walked // done)
-        return size, level, edges
+        self._tell(counted[:done])
+        return size, level + done, edges
+
+    def _tell(self, counted: Array) -> None:
+        for active, walked in counted.tolist():
+            self._seen(active, walked)
+            self._left -= walked
 
     def _descend(self, size: int, level: int, edges: int) -> tuple[int, int, int]:
         team, gate, counted = self._facts.team, gang.gate(traversal.LINES), np.empty((LEVELS + 1, 3), np.int64)
@@ -187,9 +191,7 @@ class Search:
         left, done, more = (int(number) for number in counted[-1])
         found = [piles[done & 1, member, : sizes[done % 3, member, 0]] for member in range(team.size)]
         np.concatenate(found, out=self._queue[:left])
-        for active, walked in counted[:done, :2].tolist():
-            self._seen(active, walked)
-            self._left -= walked
+        self._tell(counted[:done, :2])
         return left, level + done, more
 
     def _top_down(self, size: int, level: int, edges: int) -> tuple[int, int]:
