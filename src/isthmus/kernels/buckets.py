@@ -2,8 +2,9 @@
 
 Distances fall into buckets of width delta, which are emptied in order. Each member has buckets of its own: a ring of RING of them
 from the current one on, and one for all beyond. A bucket is a chain of chunks of vertices. To empty the current bucket, members
-lay the chunks of theirs on one table and take them from it in turns; what they find for the same bucket again they work on
-themselves as long as it is little, without meeting the others (Zhang et al. 2020).
+lay the chunks of theirs on their tables, take first from their own, so that what is close together stays with one, and then from
+others'; what they find for the same bucket again they work on themselves as long as it is little, without meeting the others
+(Zhang et al. 2020).
 
 A vertex stands in a bucket as often as its distance fell into it. Whoever finds it settled since, or relaxed at this very
 distance (which two members may do at once, to no harm), leaves it; when chunks run out, `requeue` puts every vertex that is
@@ -29,9 +30,9 @@ AHEAD = 16  # edges whose heads are asked for in advance
 SOON = 4  # vertices whose edges are
 MOST_EDGES = 1 << 24  # that a member follows before all come back, so that an interrupt is heard
 
-# Words of the gate: three of NEXT, TAKEN and LAID for rounds in turn, as one is cleared while others look at two.
-NEXT, TAKEN, LAID, STOP, USED, LOST, BEYOND = (FREE + LINE * line for line in (0, 3, 6, 9, 10, 11, 12))
-LINES = 13
+# Words of the gate: three of NEXT for rounds in turn, as one is cleared while others look at two.
+NEXT, STOP, USED, LOST, BEYOND = (FREE + LINE * line for line in (0, 3, 4, 5, 6))
+LINES = 7
 # Words of a member's own
 FREED, LEAST, ROUNDS, VERTICES, EDGES = range(5)
 OWN = LINE
@@ -144,9 +145,11 @@ def come_near(current: Any, per: Any, distances: Any, items: Any, links: Any, he
 
 
 @inline
-def take_back(current: Any, now: Any, table: Any, items: Any, links: Any, heads: Any, fills: Any, own: Any, gate: Any) -> Any:
-    """Chunks that nobody took from the table, back into the current bucket."""
-    for turn in range(gate[TAKEN + now], gate[LAID + now]):
+def take_back(
+    current: Any, at: Any, table: Any, laid: Any, taken: Any, items: Any, links: Any, heads: Any, fills: Any, own: Any, gate: Any
+) -> Any:
+    """Chunks that nobody took from a member's table, back into its current bucket."""
+    for turn in range(taken[at], laid[at]):
         chunk, count = table[turn] // (CHUNK + 1), table[turn] % (CHUNK + 1)
         for i in range(chunk * CHUNK, chunk * CHUNK + count):
             push(items[i], current & (RING - 1), items, links, heads, fills, own, gate)
@@ -167,7 +170,7 @@ def first_bucket(current: Any, heads: Any, own: Any) -> Any:
 @kernel
 def relax_all(
     member: Any, members: Any, gate: Any, current: Any, per: Any, cutoff: Any, offsets: Any, targets: Any, weights: Any, distances: Any,
-    relaxed: Any, items: Any, links: Any, table: Any, all_heads: Any, all_fills: Any, owns: Any,
+    relaxed: Any, items: Any, links: Any, tables: Any, laid: Any, taken: Any, all_heads: Any, all_fills: Any, owns: Any,
 ) -> Any:  # fmt: skip
     """Empty buckets from the current one on until none is left, chunks ran out, or it is time to come back.
 
@@ -177,14 +180,15 @@ def relax_all(
     edges = int64(0)
     times = 0
     while True:
-        now = times % 3 * LINE
+        now, turn = times % 3 * LINE, times % 3 * members
         # Every member's first bucket, the first of all, and its chunks on the table
         atomic_min(gate, NEXT + now, first_bucket(current, heads, own))
         if not meet(gate, members, 2 * times + 1):
             return NONE
         if atomic_load(gate, STOP) != 0 or atomic_load(gate, LOST) != 0:
-            if member == 0 and times:
-                take_back(current, (times - 1) % 3 * LINE, table, items, links, heads, fills, own, gate)
+            if times:
+                before = ((times - 1) % 3 * members + member) * LINE
+                take_back(current, before, tables[member], laid, taken, items, links, heads, fills, own, gate)
             own[EDGES] += edges
             return current
         current = atomic_load(gate, NEXT + now)
@@ -195,29 +199,33 @@ def relax_all(
             come_near(current, per, distances, items, links, heads, fills, own, gate)
         slot = current & (RING - 1)
         chunk, count = heads[slot], fills[slot]
+        at = 0
         while chunk >= 0:
-            at = atomic_add(gate, LAID + now, 1)
-            table[at] = chunk * (CHUNK + 1) + count
+            tables[member, at] = chunk * (CHUNK + 1) + count
+            at += 1
             chunk, count = links[chunk], CHUNK
+        laid[(turn + member) * LINE] = at
         heads[slot], fills[slot] = -1, CHUNK
+        taken[((times + 2) % 3 * members + member) * LINE] = 0
         if member == 0:
-            before = (times + 2) % 3 * LINE
-            gate[NEXT + before], gate[TAKEN + before], gate[LAID + before] = NONE, 0, 0
+            gate[NEXT + (times + 2) % 3 * LINE] = NONE
             own[ROUNDS] += 1
         if not meet(gate, members, 2 * times + 2):
             return NONE
-        laid = atomic_load(gate, LAID + now)
-        while edges <= MOST_EDGES and atomic_load(gate, STOP) == 0:
-            turn = atomic_add(gate, TAKEN + now, 1)
-            if turn >= laid:
-                break
-            chunk, count = table[turn] // (CHUNK + 1), table[turn] % (CHUNK + 1)
-            edges += relax(
-                chunk, count, current, per, cutoff, offsets, targets, weights, distances, relaxed, items, links, heads, fills, own,
-                gate,
-            )  # fmt: skip
-            links[chunk] = own[FREED]
-            own[FREED] = chunk
+        for other in range(members):
+            whose = (member + other) % members
+            at = (turn + whose) * LINE
+            while edges <= MOST_EDGES and atomic_load(gate, STOP) == 0 and atomic_load(taken, at) < laid[at]:
+                place = atomic_add(taken, at, 1)
+                if place >= laid[at]:
+                    break
+                chunk, count = tables[whose, place] // (CHUNK + 1), tables[whose, place] % (CHUNK + 1)
+                edges += relax(
+                    chunk, count, current, per, cutoff, offsets, targets, weights, distances, relaxed, items, links, heads, fills, own,
+                    gate,
+                )  # fmt: skip
+                links[chunk] = own[FREED]
+                own[FREED] = chunk
         if edges > MOST_EDGES:
             gate[STOP] = 1
         for _ in range(LITTLE):

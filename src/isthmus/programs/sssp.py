@@ -105,7 +105,8 @@ class Paths:
         self._per = 1 / self._width(facts.vertices)
         members = facts.team.size
         chunks = members * (buckets.RING + 1) + ENTRIES * -(-facts.vertices // buckets.CHUNK)
-        self._items, self._table = np.empty(chunks * buckets.CHUNK, np.uint32), np.empty(chunks, np.int64)
+        self._items, self._tables = np.empty(chunks * buckets.CHUNK, np.uint32), np.empty((members, chunks), np.int64)
+        self._laid, self._taken = (np.zeros(3 * members * gang.LINE, np.int64) for _ in range(2))
         self._links = np.empty(chunks, np.int32)
         self._heads, self._fills = (np.empty((members, buckets.RING + 1), np.int32) for _ in range(2))
         self._owns = np.zeros((members, buckets.OWN), np.int64)
@@ -126,8 +127,8 @@ class Paths:
         current = 0
         self._requeue(current)
         while current != buckets.NONE:
-            self._gate[: buckets.USED] = 0
-            self._gate[buckets.NEXT : buckets.TAKEN] = buckets.NONE
+            self._gate[: buckets.USED] = self._taken[:] = 0
+            self._gate[buckets.NEXT : buckets.STOP] = buckets.NONE
             current = self._relax(current)
             if self._gate[buckets.LOST]:
                 self._requeue(current)
@@ -138,7 +139,8 @@ class Paths:
         def work(member: int) -> None:
             found[member] = buckets.relax_all(
                 member, members, self._gate, current, self._per, self._cutoff, edges.offsets, edges.targets, edges.weights,
-                self._distances, self._relaxed, self._items, self._links, self._table, self._heads, self._fills, self._owns,
+                self._distances, self._relaxed, self._items, self._links, self._tables, self._laid, self._taken,
+                self._heads, self._fills, self._owns,
             )  # fmt: skip
 
         self._team.gang(work, lambda: gang.abandon(self._gate))
