@@ -42,7 +42,7 @@ DATA = Path(os.environ.get("ISTHMUS_DATA", Path(__file__).parent.parent.parent /
 JUDGED = 0.1  # seconds: pairs of which both are faster are shown, not judged
 AGAINST_GAPBS = {"bfs": 1.2, "sssp": 1.0, "wcc": 1.0, "pagerank": 1.0}
 WORST = 1.2  # ours to the best library, in any cell
-OWN_SCALE = 22  # programs of one's own are timed on Kronecker graphs up to this size
+OWN_SCALE = 20  # programs of one's own are timed on Kronecker graphs up to this size
 
 
 def say(text: str) -> None:
