@@ -100,11 +100,13 @@ class Team:
 
     def _serve(self, member: int, inbox: queue.SimpleQueue[Callable[[int], None] | None]) -> None:
         while (work := inbox.get()) is not None:
+            failure: BaseException | None = None
             try:
                 work(member)
-                self._done.put(None)
             except BaseException as error:
-                self._done.put(error)
+                failure = error
+            work = None  # and all that it holds, before anybody goes on
+            self._done.put(failure)
 
     def run(self, work: Callable[[int], None], abandon: Callable[[], None] | None = None) -> None:
         """work(member) on every member; returns when all have, and raises what the first of them raised.

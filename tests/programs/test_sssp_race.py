@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.kernels import buckets
+from isthmus.kernels import buckets, gang
 from isthmus.programs import sssp
 
 
@@ -52,3 +55,73 @@ def test_a_bucket_that_is_too_much_for_one_call_goes_on_where_it_was(grid, monke
 def test_whole_weights_too_large_for_32_bits():
     graph = ist.read((np.array([0, 1, 2]), np.array([1, 2, 3]), np.array([2**31, 2**31, 2**33])), directed=True)
     assert ist.sssp(graph, 0).values.tolist() == [0, 2**31, 2**32, 2**32 + 2**33]
+
+
+def test_members_agree_that_chunks_ran_out():
+    """Also when that happens between two meetings, while some have not looked yet: nobody may wait for one that has gone."""
+    members, n = 2, 2 * buckets.CHUNK
+    for _ in range(20):
+        gate = gang.gate(buckets.LINES)
+        gate[buckets.NEXT : buckets.STOP] = buckets.NONE
+        gate[buckets.USED] = 2
+        heads = np.full((members, buckets.RING + 1), -1, np.int32)
+        fills = np.full((members, buckets.RING + 1), buckets.CHUNK, np.int32)
+        owns = np.zeros((members, buckets.OWN), np.int64)
+        owns[:, buckets.FREED], owns[:, buckets.LEAST] = -1, buckets.NONE
+        heads[0, buckets.RING], owns[0, buckets.LEAST] = 1, 2000  # two full chunks beyond the ring, each vertex of a bucket of its own
+        distances, relaxed = np.arange(2000, 2000 + n).astype(np.uint32), np.full(n, 2**32 - 1, np.uint32)
+        given = (
+            gate, 0, 1.0, 2**32 - 2, np.zeros(n + 1, np.int64), np.zeros(0, np.uint32), None, distances, relaxed,
+            np.arange(n, dtype=np.uint32), np.array([-1, 0], np.int32), np.empty((members, 2), np.int64),
+            *(np.zeros(3 * members * gang.LINE, np.int64) for _ in range(2)), heads, fills, owns,
+        )  # fmt: skip
+        found = {}
+
+        def work(k, found=found, given=given):
+            found[k] = buckets.relax_all(k, members, *given)
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in (1, 0)]
+        for thread in threads:
+            thread.start()
+            time.sleep(0.01)
+        for thread in threads:
+            thread.join(5)
+        gang.abandon(gate)  # so that a failure does not hang
+        assert gate[buckets.LOST]
+        assert found == {0: 2000, 1: 2000}
+
+
+def test_weights_with_a_long_tail(tmp_path):
+    """Edges of more than a whole ring of buckets, again and again, with few chunks to spare."""
+    random = np.random.default_rng(3)
+    ends = random.integers(0, 3000, (2, 60_000))
+    weights = np.where(random.random(60_000) < 0.01, random.integers(10**6, 10**7, 60_000), random.integers(1, 50, 60_000))
+    graph = ist.read((*ends, weights), directed=True)
+    expected = ist.sssp(ist.ingest((*ends, weights), tmp_path / "g.isthmus", directed=True), 0, memory="5%").values
+    for threads in (1, 2, 3, 4):
+        for _ in range(10):
+            assert np.array_equal(ist.sssp(graph, 0, threads=threads).values, expected)
+
+
+def test_a_path_of_exactly_the_cutoff_counts():
+    graph = ist.read((np.array([0, 1]), np.array([1, 2]), np.array([2.8, 1.3])), directed=True)
+    assert ist.sssp(graph, 0, cutoff=4.1).values.tolist() == [0, 2.8, 2.8 + 1.3]
+
+
+def test_kernels_come_back_on_long_thin_graphs(monkeypatch):
+    """However little a round does; and so many rounds do not make as many records."""
+    calls, relax_all = [], buckets.relax_all
+
+    def timed(*given):
+        start = time.perf_counter()
+        result = relax_all(*given)
+        calls.append(time.perf_counter() - start)
+        return result
+
+    graph = ist.generate("path", vertices=100_000)
+    ist.sssp(graph, 0, threads=2)  # compiled
+    monkeypatch.setattr(buckets, "relax_all", timed)
+    result = ist.sssp(graph, 0, threads=2)
+    assert result.values.tolist() == list(range(100_000))
+    assert len(calls) >= 2 * 100_000 // buckets.MOST_ROUNDS
+    assert len(result.trace) < 40_000

@@ -16,7 +16,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import int64, uint64
+from numba import int64, types, uint64
+from numba.extending import overload
 
 from isthmus.kernels.atomics import atomic_add, atomic_load, atomic_min, prefetch
 from isthmus.kernels.compile import inline, kernel
@@ -28,7 +29,7 @@ NONE = np.int64(1) << 62  # a bucket there is not
 LITTLE = 8  # chunks that a member works on without the others
 AHEAD = 16  # edges whose heads are asked for in advance
 SOON = 4  # vertices whose edges are
-MOST_EDGES = 1 << 24  # that a member follows before all come back, so that an interrupt is heard
+MOST_EDGES, MOST_ROUNDS = 1 << 22, 1 << 14  # of a member, after which all come back, so that an interrupt is heard
 
 # Words of the gate: three of NEXT for rounds in turn, as one is cleared while others look at two.
 NEXT, STOP, USED, LOST, BEYOND = (FREE + LINE * line for line in (0, 3, 4, 5, 6))
@@ -48,6 +49,20 @@ def bucket_of(distance: Any, per: Any) -> Any:
 def wide(distance: Any) -> Any:
     """A distance to calculate with: narrow whole numbers as 64 bits."""
     return distance + int64(0)
+
+
+def too_far(distance: Any, weight: Any, cutoff: Any) -> Any:
+    """Whether a path is longer than the cutoff. Whole numbers are compared before they are added, for a sum must not wrap; others
+    after, for a difference may round where the sum does not.
+    """
+    raise NotImplementedError("compiled")
+
+
+@overload(too_far, strict=False)  # whose annotations need not be those of lambdas
+def too_far_compiled(distance: Any, weight: Any, cutoff: Any) -> Any:
+    if isinstance(distance, types.Float):
+        return lambda distance, weight, cutoff: distance + weight > cutoff
+    return lambda distance, weight, cutoff: weight > cutoff - distance
 
 
 @inline
@@ -109,7 +124,7 @@ def relax(
                 prefetch(distances, int64(targets[e + uint64(AHEAD)]))
             v = int64(targets[e])
             w = weights[e] if weights is not None else 1
-            if w > cutoff - du:  # before it is added: a sum must not wrap
+            if too_far(du, w, cutoff):
                 beyond = True
                 continue
             new = du + w
@@ -185,7 +200,8 @@ def relax_all(
         atomic_min(gate, NEXT + now, first_bucket(current, heads, own))
         if not meet(gate, members, 2 * times + 1):
             return NONE
-        if atomic_load(gate, STOP) != 0 or atomic_load(gate, LOST) != 0:
+        # Only what was settled before this meeting: chunks may run out before the next one, when some have not looked yet.
+        if atomic_load(gate, STOP) != 0 or times == MOST_ROUNDS:
             if times:
                 before = ((times - 1) % 3 * members + member) * LINE
                 take_back(current, before, tables[member], laid, taken, items, links, heads, fills, own, gate)
@@ -226,8 +242,6 @@ def relax_all(
                 )  # fmt: skip
                 links[chunk] = own[FREED]
                 own[FREED] = chunk
-        if edges > MOST_EDGES:
-            gate[STOP] = 1
         for _ in range(LITTLE):
             chunk, count = heads[slot], fills[slot]
             if chunk < 0:
@@ -239,6 +253,8 @@ def relax_all(
             )  # fmt: skip
             links[chunk] = own[FREED]
             own[FREED] = chunk
+        if edges > MOST_EDGES or atomic_load(gate, LOST) != 0:
+            gate[STOP] = 1
         times += 1
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from isthmus.errors import OptionError
 from isthmus.kernels import gang, traversal, vertices
-from isthmus.programs.program import INT_MAX, Array, Facts, Monotone, NearEdges, Seen, State, monotone
+from isthmus.programs.program import INT_MAX, MOST_TOLD, Array, Facts, Monotone, NearEdges, Seen, State, monotone
 
 # Beamer's switches, as the GAP Benchmark Suite sets them: bottom up when the frontier has a 15th of the edges left,
 # top down again when it has less than an 18th of the vertices.
@@ -128,11 +128,13 @@ class Search:
     """A breadth-first search over near edges, one level at a time."""
 
     def __init__(self, limit: int, facts: Facts, edges: NearEdges, levels: Array, seen: Seen) -> None:
-        self._limit, self._facts, self._edges, self._levels, self._seen = limit, facts, edges, levels, seen
+        self._limit = min(limit, traversal.UNSEEN - 1)
+        self._facts, self._edges, self._levels, self._seen = facts, edges, levels, seen
         self._queue, self._spare = np.empty(facts.vertices, np.uint32), np.empty(facts.vertices, np.uint32)
         self._tail = np.zeros(1, np.int64)
         self._room = min(facts.vertices, GANG)  # for what a member finds in a level
-        self._piles: Array | None = None
+        self._piles: Array | None = None  # of which a level touches as much as it has vertices
+        self._told = 0
         self._left = int(edges.offsets[-1])  # edges of vertices not seen yet, about
 
     def run(self, start: Array | None) -> None:
@@ -154,10 +156,9 @@ class Search:
                 level += 1
 
     def _alone(self, size: int, level: int) -> tuple[int, int, int]:
-        limit = min(self._limit, traversal.UNSEEN - 1)
         counted = np.empty((LEVELS, 2), np.int64)
         size, swapped, done, edges = traversal.top_down_alone(
-            self._queue, size, self._edges.offsets, self._edges.targets, self._levels, level, limit, self._spare,
+            self._queue, size, self._edges.offsets, self._edges.targets, self._levels, level, self._limit, self._spare,
             2 * ALONE if self._facts.team.size > 1 else FEW_EDGES, counted,
         )  # fmt: skip
         if swapped:
@@ -166,13 +167,13 @@ class Search:
         return size, level + done, edges
 
     def _tell(self, counted: Array) -> None:
-        for active, walked in counted.tolist():
+        self._told += len(counted)
+        self._left -= int(counted[:, 1].sum())
+        for active, walked in (counted if self._told <= MOST_TOLD else counted.sum(0, keepdims=True)).tolist():
             self._seen(active, walked)
-            self._left -= walked
 
     def _descend(self, size: int, level: int, edges: int) -> tuple[int, int, int]:
         team, gate, counted = self._facts.team, gang.gate(traversal.LINES), np.empty((LEVELS + 1, 3), np.int64)
-        limit = min(self._limit, traversal.UNSEEN - 1)
         most = GANG if self._facts.directed else min(GANG, max(self._left // (2 * ALPHA), FEW_EDGES))
         if self._piles is None:
             self._piles = np.empty((2, team.size, self._room), np.uint32)
@@ -183,8 +184,8 @@ class Search:
 
         def work(member: int) -> None:
             traversal.descend(
-                member, team.size, gate, piles, sizes, edges, self._edges.offsets, self._edges.targets, self._levels, level, limit,
-                ALONE // 4, max(most, edges), counted,
+                member, team.size, gate, piles, sizes, edges, self._edges.offsets, self._edges.targets, self._levels, level,
+                self._limit, ALONE // 4, max(most, edges), counted,
             )  # fmt: skip
 
         team.gang(work, lambda: gang.abandon(gate))

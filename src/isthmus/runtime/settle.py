@@ -52,9 +52,23 @@ def worth_it(trace: Trace, side: Side) -> bool:
     return bool((parts.first[1:] >= parts.last[:-1]).all())
 
 
-def pieces_per_place(side: Side, size: int) -> int:
-    """How many neighbouring partitions need at most about `size` bytes near; at least one."""
-    return max(1, size // (int(side.partitions.arcs.max()) * side.entry_bytes + 2 * side.block))
+def pieces_per_place(side: Side, size: int, members: int) -> int:
+    """How many neighbouring partitions, and the piles of members who work on them, need at most about `size` bytes each; at least one."""
+    parts = side.partitions
+    edges = int(parts.arcs.max()) * side.entry_bytes + 2 * side.block
+    return max(1, min(size // edges, size // (members * pile_bytes(int((parts.last - parts.first).max())))))
+
+
+def pile_bytes(vertices: int) -> int:
+    return -(-13 * vertices // 64) * 64
+
+
+def make_piles(memory: Array, vertices: int) -> tuple[Array, Array, Array]:
+    """A byte and three places in queues for every vertex, in the memory given."""
+    queues = memory[: 12 * vertices].view(np.uint32)
+    marks = memory[12 * vertices : 13 * vertices]
+    marks[:] = 0
+    return marks, queues[:vertices], queues[vertices:]
 
 
 class Settling:
@@ -65,15 +79,19 @@ class Settling:
     ) -> None:
         self._link, self._state, self._sign, self._settle, self._team = link, state, sign, settle, team
         self._checkpoint = checkpoint
-        self._pieces = pieces_per_place(side, memory.size // PLACES)
+        self._pieces = pieces_per_place(side, memory.size // (PLACES + 1), team.size)
         self._choices = np.zeros(len(side.partitions), np.uint8)  # of the record being made
         self._side = side = dataclasses.replace(side, partitions=joined(side.partitions, self._pieces))
-        self._kept = KeptPartitions(side, link, memory)
         parts = side.partitions
         widest = int((parts.last - parts.first).max())
-        self._piles = [
-            (np.zeros(widest, np.uint8), np.empty(widest, np.uint32), np.empty(2 * widest, np.uint32)) for _ in range(team.size)
-        ]
+        pile = pile_bytes(widest)
+        rest = (memory.size - team.size * pile) // 64 * 64
+        if rest > memory.size // 2:  # piles lie behind the partitions, where there is room
+            memory, piles = memory[:rest], memory[rest:]
+        else:
+            piles = np.empty(team.size * pile, np.uint8)
+        self._kept = KeptPartitions(side, link, memory)
+        self._piles = [make_piles(piles[m * pile : (m + 1) * pile], widest) for m in range(team.size)]
         self._outer = [np.empty(OUTER, np.uint32) for _ in range(team.size)]
         self._urgency = np.full(len(parts), np.inf)  # sign * value of the most urgent pending vertex; inf: none
         self._delta = np.inf
