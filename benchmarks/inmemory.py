@@ -236,7 +236,7 @@ def main() -> None:
     parser.add_argument("--peers", nargs="*", choices=[*PYPI, gapbs.Gapbs.name], default=[*PYPI, gapbs.Gapbs.name])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--limit", type=float, default=60, help="seconds that one run of a peer may take")
-    parser.add_argument("--folder", type=Path, help="where graphs are made")
+    parser.add_argument("--folder", type=Path, help="where graphs are made and stay; default: a temporary folder")
     parser.add_argument("--json", type=Path, help="also write every figure to this file")
     options = parser.parse_args()
     own = [["graph", "algorithm", "edges", "a user's own", "built-in", "÷", "limit", ""]]

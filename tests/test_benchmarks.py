@@ -38,7 +38,7 @@ def test_in_memory_runs_and_verifies(tmp_path):
     assert [cell["algorithm"] for cell in cells] == ["bfs", "sssp", "wcc", "pagerank"]
     assert all(not cell["left"] and cell["pairs"]["scipy"]["ratio"] > 0 for cell in cells)
     assert "| grid9 | bfs | " in done.stdout
-    assert [path.name for path in tmp_path.iterdir()] == ["figures.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["figures.json", "grid9.isthmus"], "the graph stays, and nothing else"
 
 
 def test_a_users_program_meets_the_built_in(module, monkeypatch, tmp_path):
