@@ -29,7 +29,7 @@ NONE = np.int64(1) << 62  # a bucket there is not
 LITTLE = 8  # chunks that a member works on without the others
 AHEAD = 16  # edges whose heads are asked for in advance
 SOON = 4  # vertices whose edges are
-MOST_EDGES, MOST_ROUNDS = 1 << 22, 1 << 14  # of a member, after which all come back, so that an interrupt is heard
+MOST_EDGES, MOST_ROUNDS = 1 << 23, 1 << 14  # of a member, after which all come back, so that an interrupt is heard
 
 # Words of the gate: three of NEXT for rounds in turn, as one is cleared while others look at two.
 NEXT, STOP, USED, LOST, BEYOND = (FREE + LINE * line for line in (0, 3, 4, 5, 6))
@@ -164,10 +164,18 @@ def take_back(
     current: Any, at: Any, table: Any, laid: Any, taken: Any, items: Any, links: Any, heads: Any, fills: Any, own: Any, gate: Any
 ) -> Any:
     """Chunks that nobody took from a member's table, back into its current bucket."""
+    slot = current & (RING - 1)
     for turn in range(taken[at], laid[at]):
         chunk, count = table[turn] // (CHUNK + 1), table[turn] % (CHUNK + 1)
+        if count == CHUNK:  # behind the first, which alone may have room
+            if heads[slot] < 0:
+                heads[slot], links[chunk] = chunk, -1
+            else:
+                links[chunk] = links[heads[slot]]
+                links[heads[slot]] = chunk
+            continue
         for i in range(chunk * CHUNK, chunk * CHUNK + count):
-            push(items[i], current & (RING - 1), items, links, heads, fills, own, gate)
+            push(items[i], slot, items, links, heads, fills, own, gate)
         links[chunk] = own[FREED]
         own[FREED] = chunk
 
