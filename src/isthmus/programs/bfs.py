@@ -13,7 +13,7 @@ import numpy as np
 
 from isthmus.errors import OptionError
 from isthmus.kernels import gang, traversal, vertices
-from isthmus.programs.program import INT_MAX, MOST_TOLD, Array, Facts, Monotone, NearEdges, Seen, State, monotone
+from isthmus.programs.program import INT_MAX, Array, Facts, Monotone, NearEdges, Seen, State, monotone
 
 # Beamer's switches, as the GAP Benchmark Suite sets them: bottom up when the frontier has a 15th of the edges left,
 # top down again when it has less than an 18th of the vertices.
@@ -23,6 +23,7 @@ SEEK_SHARE = 2
 FEW_EDGES = 1 << 14  # a level this small is not worth turning round
 ALONE, GANG = 1 << 9, 1 << 20  # a level with fewer edges is walked by one thread; up to so many, by threads that stay together
 LEVELS = 1 << 12  # of these at once
+TOLD = 1 << 14  # levels that become iterations of the trace one by one; after that, all of a call together
 SLICE = 1 << 14  # vertices per turn of a member
 
 
@@ -169,7 +170,7 @@ class Search:
     def _tell(self, counted: Array) -> None:
         self._told += len(counted)
         self._left -= int(counted[:, 1].sum())
-        for active, walked in (counted if self._told <= MOST_TOLD else counted.sum(0, keepdims=True)).tolist():
+        for active, walked in (counted if self._told <= TOLD else counted.sum(0, keepdims=True)).tolist():
             self._seen(active, walked)
 
     def _descend(self, size: int, level: int, edges: int) -> tuple[int, int, int]:

@@ -71,7 +71,6 @@ class NearEdges:
 
 
 Seen = Callable[[int, int], None]  # told of every iteration: active vertices, active edges
-MOST_TOLD = 1 << 14  # rounds of a kernel of a program's own that are told one by one; after that, all of a call together
 
 
 class Program(ABC):

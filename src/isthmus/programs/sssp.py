@@ -14,9 +14,10 @@ from isthmus.errors import OptionError
 from isthmus.kernels import buckets, gang, traversal
 from isthmus.kernels.vertices import reach, widen
 from isthmus.programs.best_first import BestFirst
-from isthmus.programs.program import INT_MAX, MOST_TOLD, Array, Facts, Monotone, NearEdges, Seen, State, monotone
+from isthmus.programs.program import INT_MAX, Array, Facts, Monotone, NearEdges, Seen, State, monotone
 
 WIDTH = 1  # of 1/4, 1/2, 1, 2 and 4 the fastest on Kronecker 20, or near it; 2 and 4 are by a few percent on a grid
+TOLD = 1 << 10  # rounds of a call that become iterations of the trace one by one; of more, a sixteenth of that
 ENTRIES = 2  # room in buckets per vertex, which may stand in several
 NARROW_MAX = np.iinfo(np.uint32).max
 LOOKED_AT = 1 << 14  # weights whose mean sets the width of a step
@@ -111,7 +112,6 @@ class Paths:
         self._heads, self._fills = (np.empty((members, buckets.RING + 1), np.int32) for _ in range(2))
         self._owns = np.zeros((members, buckets.OWN), np.int64)
         self._gate = gang.gate(buckets.LINES)
-        self._told = 0
 
     @property
     def beyond(self) -> bool:
@@ -147,8 +147,7 @@ class Paths:
         self._team.gang(work, lambda: gang.abandon(self._gate))
         rounds, vertices, walked = (int(self._owns[:, k].sum()) for k in (buckets.ROUNDS, buckets.VERTICES, buckets.EDGES))
         self._owns[:, [buckets.ROUNDS, buckets.VERTICES, buckets.EDGES]] = 0
-        self._told += rounds
-        records = rounds if self._told <= MOST_TOLD else min(rounds, 1)
+        records = rounds if rounds <= TOLD else TOLD // 16  # what follows is a mean in any case
         for _ in range(records):
             self._seen(vertices // records, walked // records)
         return found[0]
