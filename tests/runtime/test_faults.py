@@ -168,7 +168,8 @@ def test_runs_do_not_pile_up_threads_or_files(own: Any) -> None:
 def test_ctrl_c(large: Path, tmp_path: Path, policy: str, delay: float) -> None:
     """Exit code 130 within a second or so, one line, no result, no temporary file."""
     output = tmp_path / "out.parquet"
-    command = [*COMMAND, "run", "pagerank", large, "--tol", "1e-300", "--max-iter", "100000", "--memory", "5%", "--policy", policy, "-o", output]
+    endless = ["--tol", "1e-300", "--max-iter", "100000"]
+    command = [*COMMAND, "run", "pagerank", large, *endless, "--memory", "5%", "--policy", policy, "-o", output]
     process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     reading = Path(f"/proc/{process.pid}/fd")
     end = time.monotonic() + 40
