@@ -69,7 +69,7 @@ def test_a_signal_cleans_up(tmp_path: Path, number: signal.Signals, wait: float,
 
 
 def test_interrupted_while_putting_into_hub_order(tmp_path: Path) -> None:
-    process = start(tmp_path / "g.isthmus", "generate", "rmat", "--scale", "20", "--order", "hub", "--threads", "1", wait=0)
+    process = start(tmp_path / "g.isthmus", "generate", "rmat", "--scale", "21", "--order", "hub", "--threads", "1", wait=0)
     while not list(tmp_path.glob(".g.isthmus.tmp-*/natural.isthmus")):
         assert process.poll() is None
         time.sleep(0.01)
