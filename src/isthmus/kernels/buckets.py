@@ -96,7 +96,7 @@ def relax(
     chunk: Any, count: Any, current: Any, per: Any, cutoff: Any, offsets: Any, targets: Any, weights: Any, distances: Any, relaxed: Any,
     items: Any, links: Any, heads: Any, fills: Any, own: Any, gate: Any,
 ) -> Any:  # fmt: skip
-    """Follow the edges of a chunk's vertices that are not settled; returns how many edges."""
+    """Follow the edges of a chunk's vertices that are not settled, and free the chunk; returns how many edges."""
     edges = int64(0)
     beyond = False
     first = chunk * CHUNK
@@ -137,6 +137,8 @@ def relax(
     if beyond:
         gate[BEYOND] = 1
     own[VERTICES] += count
+    links[chunk] = own[FREED]
+    own[FREED] = chunk
     return edges
 
 
@@ -248,8 +250,6 @@ def relax_all(
                     chunk, count, current, per, cutoff, offsets, targets, weights, distances, relaxed, items, links, heads, fills, own,
                     gate,
                 )  # fmt: skip
-                links[chunk] = own[FREED]
-                own[FREED] = chunk
         for _ in range(LITTLE):
             chunk, count = heads[slot], fills[slot]
             if chunk < 0:
@@ -259,8 +259,6 @@ def relax_all(
                 chunk, count, current, per, cutoff, offsets, targets, weights, distances, relaxed, items, links, heads, fills, own,
                 gate,
             )  # fmt: skip
-            links[chunk] = own[FREED]
-            own[FREED] = chunk
         if edges > MOST_EDGES or atomic_load(gate, LOST) != 0:
             gate[STOP] = 1
         times += 1
