@@ -38,8 +38,8 @@ _WHERE = {
     "nn_inference": ("isthmus.runtime.simulations", "nn_inference"),
     "compare": ("isthmus.runtime.compare", "compare"),
     "plan": ("isthmus.runtime.plan", "plan"),
-    "monotone": ("isthmus.programs.program", "monotone"),
-    "accumulative": ("isthmus.programs.program", "accumulative"),
+    "monotone": ("isthmus.programs.declared", "monotone"),
+    "accumulative": ("isthmus.programs.declared", "accumulative"),
     "Program": ("isthmus.programs.program", "Program"),
     "Graph": ("isthmus.graph.graph", "Graph"),
     "IsthmusError": ("isthmus.errors", "IsthmusError"),
@@ -59,7 +59,8 @@ if TYPE_CHECKING:
     from isthmus.graph.graph import open_graph as open
     from isthmus.graph.verify import verify
     from isthmus.link.calibrate import calibrate
-    from isthmus.programs.program import Program, accumulative, monotone
+    from isthmus.programs.declared import accumulative, monotone
+    from isthmus.programs.program import Program
     from isthmus.runtime.algorithms import bfs, pagerank, run, sssp, weakly_connected_components
     from isthmus.runtime.compare import compare
     from isthmus.runtime.more_algorithms import (

@@ -19,7 +19,7 @@ from tests.naive import clean
 
 import isthmus as ist
 from isthmus.errors import OptionError
-from isthmus.programs.program import Monotone
+from isthmus.programs.declared import Monotone
 from isthmus.programs.sssp import whole
 
 INT_MAX = 2**63 - 1

@@ -91,7 +91,7 @@ def test_threads_that_meet_lose_nothing(grid):
 
 def test_without_neighbourhoods_it_goes_back_to_steps(shuffled, monkeypatch):
     slow = replace(GUESS, bandwidth=5e7)  # on which a partition costs as much as 30 requests
-    monkeypatch.setattr("isthmus.runtime.execute.profile_of", lambda *_: slow)
+    monkeypatch.setattr("isthmus.runtime.setup.profile_of", lambda *_: slow)
     steps = []
     pays = settle.Settling.pays
     monkeypatch.setattr(settle.Settling, "pays", lambda self: steps.append(pays(self)) or steps[-1])
@@ -175,7 +175,7 @@ def test_an_interrupt_while_it_settles(grid, threads):
 @pytest.mark.parametrize("memory", ["40%", "90%"])
 def test_what_the_cache_held_is_forgotten(shuffled, memory, monkeypatch):
     """Settling uses the cache's memory, finds that it does not pay, and steps go on."""
-    monkeypatch.setattr("isthmus.runtime.execute.profile_of", lambda *_: replace(GUESS, bandwidth=1e13))  # whole partitions
+    monkeypatch.setattr("isthmus.runtime.setup.profile_of", lambda *_: replace(GUESS, bandwidth=1e13))  # whole partitions
     sides.mostly_cache(monkeypatch, 1 << 16)
     monkeypatch.setattr(settle.Settling, "pays", lambda self: self.loads < 30)
     far = ist.bfs(shuffled, 0, memory=memory)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from isthmus.frontier import Frontier
 from isthmus.graph.partition import Partitions, cut
-from isthmus.programs.program import INT_MAX
+from isthmus.programs.message import INT_MAX
 from isthmus.schedule.contribution import STAGES, order, priorities
 from isthmus.threads import Team
 

@@ -13,7 +13,9 @@ import numpy as np
 
 from isthmus.errors import OptionError
 from isthmus.kernels import gang, traversal, vertices
-from isthmus.programs.program import INT_MAX, Array, Facts, Monotone, NearEdges, Seen, State, monotone
+from isthmus.programs.declared import Monotone, monotone
+from isthmus.programs.message import INT_MAX
+from isthmus.programs.program import Array, Facts, NearEdges, Seen, State
 
 # Beamer's switches, as the GAP Benchmark Suite sets them: bottom up when the frontier has a 15th of the edges left,
 # top down again when it has less than an 18th of the vertices.

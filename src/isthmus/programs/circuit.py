@@ -25,7 +25,8 @@ import numpy as np
 
 from isthmus.errors import OptionError
 from isthmus.kernels import currents as kernels
-from isthmus.programs.program import Array, Facts, Monotone, Program, State, monotone
+from isthmus.programs.declared import Monotone, monotone
+from isthmus.programs.program import Array, Facts, Program, State
 from isthmus.programs.sums import summing
 
 WEIGHING, MEASURING, STEPPING = range(3)  # what a pass multiplies: ones, the voltages, the direction of a step

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from isthmus.kernels import peel
-from isthmus.programs.program import INT_MAX, Array, Facts, Program, State
+from isthmus.programs.message import INT_MAX
+from isthmus.programs.program import Array, Facts, Program, State
 
 LOOPS, PEELING = 0, 1
 DEGREES, CORES = 0, 1

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from isthmus.kernels import deltas, vertices
+from isthmus.programs.declared import take
 from isthmus.programs.pagerank import PageRank, teleport_vector
-from isthmus.programs.program import Array, Facts, State, take
+from isthmus.programs.program import Array, Facts, State
 
 PUSH = """
 @compiled

@@ -19,7 +19,8 @@ import numpy as np
 
 from isthmus.errors import OptionError
 from isthmus.kernels import neurons
-from isthmus.programs.program import Array, Facts, Program, State, monotone
+from isthmus.programs.declared import monotone
+from isthmus.programs.program import Array, Facts, Program, State
 
 ACTIVATIONS = ("identity", "relu", "tanh", "sigmoid")  # in the order of their codes in kernels
 OUTPUT_ACTIVATIONS = ("softmax", *ACTIVATIONS)

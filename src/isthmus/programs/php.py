@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from isthmus.errors import OptionError
-from isthmus.programs.program import Array, Facts, Program, State, take
+from isthmus.programs.declared import take
+from isthmus.programs.program import Array, Facts, Program, State
 
 UNWEIGHTED = "np.float64(degree)"
 BY_WEIGHT = "state[3][u]"

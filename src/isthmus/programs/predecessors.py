@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.programs.program import INT_MAX, Array, Facts, Program, State
+from isthmus.programs.message import INT_MAX
+from isthmus.programs.program import Array, Facts, Program, State
 
 NONE = -1
 

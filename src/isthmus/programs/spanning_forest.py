@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from isthmus.kernels import forest, vertices
-from isthmus.programs.program import INT_MAX, Array, Facts, Program, State
+from isthmus.programs.message import INT_MAX
+from isthmus.programs.program import Array, Facts, Program, State
 
 LIGHTEST, FIRST = 0, 1  # the two passes of a round
 COMPONENTS, BEST, PICKS, NATURALS = range(4)

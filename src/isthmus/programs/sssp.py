@@ -14,7 +14,9 @@ from isthmus.errors import OptionError
 from isthmus.kernels import buckets, gang, traversal
 from isthmus.kernels.vertices import reach, widen
 from isthmus.programs.best_first import BestFirst
-from isthmus.programs.program import INT_MAX, Array, Facts, Monotone, NearEdges, Seen, State, monotone
+from isthmus.programs.declared import Monotone, monotone
+from isthmus.programs.message import INT_MAX
+from isthmus.programs.program import Array, Facts, NearEdges, Seen, State
 
 WIDTH = 1  # of 1/4, 1/2, 1, 2 and 4 the fastest on Kronecker 20, or near it; 2 and 4 are by a few percent on a grid
 TOLD = 1 << 10  # rounds of a call that become iterations of the trace one by one; of more, a sixteenth of that

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from isthmus.programs.best_first import BestFirst
-from isthmus.programs.program import Array, Facts, Monotone, State, monotone
+from isthmus.programs.declared import Monotone, monotone
+from isthmus.programs.program import Array, Facts, State
 
 
 @monotone(initial=-np.inf, combine="max", start=np.inf, column="width")

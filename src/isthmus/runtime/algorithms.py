@@ -21,8 +21,9 @@ from isthmus.programs.predecessors import Predecessors
 from isthmus.programs.program import Program, State
 from isthmus.programs.sssp import SSSP
 from isthmus.runtime.checkpoint import checkpointed
-from isthmus.runtime.execute import device_of, execute, near_memory
+from isthmus.runtime.execute import execute
 from isthmus.runtime.result import Result
+from isthmus.runtime.setup import device_of, near_memory
 from isthmus.threads import default_threads
 
 NOTHING = np.empty(0)  # stands for an array that a later pass will have

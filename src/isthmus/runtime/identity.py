@@ -12,7 +12,8 @@ import numpy as np
 from isthmus.errors import OptionError
 from isthmus.graph.graph import Graph
 from isthmus.graph.manifest import digest
-from isthmus.programs.program import Message, Program
+from isthmus.programs.message import Message
+from isthmus.programs.program import Program
 
 LONG = 300  # letters of a text; of a longer one its beginning and its checksum are told
 

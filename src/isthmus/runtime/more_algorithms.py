@@ -12,6 +12,7 @@ from isthmus.errors import BudgetError, OptionError
 from isthmus.graph.graph import Graph
 from isthmus.programs.betweenness import Betweenness
 from isthmus.programs.core_number import CoreNumber
+from isthmus.programs.declared import as_sources
 from isthmus.programs.katz import Katz
 from isthmus.programs.label_propagation import LabelPropagation
 from isthmus.programs.local_clustering import LocalClustering
@@ -19,7 +20,6 @@ from isthmus.programs.multi_source_bfs import MultiSourceBFS
 from isthmus.programs.pagerank import Strengths
 from isthmus.programs.personalized_pagerank import PersonalizedPageRank
 from isthmus.programs.php import PHP
-from isthmus.programs.program import as_sources
 from isthmus.programs.spanning_forest import SpanningForest
 from isthmus.programs.strong_components import StrongComponents
 from isthmus.programs.triangles import TriangleCount

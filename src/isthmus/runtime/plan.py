@@ -30,8 +30,9 @@ from isthmus.link.ssd import PIECE
 from isthmus.memory import format_size
 from isthmus.programs.program import Program
 from isthmus.runtime.budget import BUFFERS, Near
-from isthmus.runtime.execute import Rehearsed, device_of, name_of
+from isthmus.runtime.execute import Rehearsed
 from isthmus.runtime.result import Result
+from isthmus.runtime.setup import device_of, name_of
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 from isthmus.errors import BudgetError, OptionError
 from isthmus.graph.graph import Graph
 from isthmus.programs.circuit import Circuit, path_resistances
+from isthmus.programs.message import INT_MAX
 from isthmus.programs.nn_inference import Inference, Layers, layer_depths
-from isthmus.programs.program import INT_MAX
 from isthmus.runtime.algorithms import NOTHING, merged, must_fit
 from isthmus.runtime.checkpoint import checkpointed
 from isthmus.runtime.execute import execute

@@ -1,0 +1,293 @@
+"""Programs that are data alone: an ordinary Python function, and a few facts about it.
+
+    @monotone(initial=inf, combine="min")
+    def sssp(dist, weight):
+        return dist + weight
+
+    @accumulative(threshold=1e-9)
+    def pagerank(delta, degree, alpha=0.85):
+        return alpha * delta / degree
+
+The first argument is the value (or delta) of the vertex at the edge's tail. `weight` is the edge's weight,
+`degree` the tail's out-degree, `vertex` its number; every other argument is a parameter with a default, passed
+to the compiled code at run time, so that a new value never recompiles. A `Program` of neither shape
+writes its edge function by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from isthmus.errors import OptionError, ProgramError
+from isthmus.kernels import vertices
+from isthmus.programs.message import INT_MAX, INT_MIN, Message
+from isthmus.programs.program import Array, Facts, Program, State
+
+COMBINE = {"min": ("<", "atomic_min"), "max": (">", "atomic_max")}
+SIDES = ("out", "in")
+
+
+class Monotone(Program):
+    """value[v] = combine(value[v], message(value[u], weight)) until nothing improves.
+
+    With `start` given (0 where `initial` is infinite), one or several sources start with that value and everybody
+    else with `initial`; without it everyone is active at first, with `initial` or, for initial="vertex", with its
+    own place in natural order.
+    """
+
+    def __init__(self, message: Message, initial: Any, combine: str, start: Any, column: str, sides: tuple[str, ...]) -> None:
+        if combine not in COMBINE:
+            raise rule(message, f"combine: expected one of {', '.join(COMBINE)}, got {combine!r}")
+        if initial != "vertex" and not is_number(initial):
+            raise rule(message, f"initial: expected a number or 'vertex', got {initial!r}")
+        if start is None and initial != "vertex" and np.isinf(initial):
+            start = 0  # who knows nothing has nothing to send
+        if start is not None and not is_number(start):
+            raise rule(message, f"start: expected a number, got {start!r}")
+        if not isinstance(sides, tuple) or not sides or not set(sides) <= set(SIDES):
+            raise rule(message, f"sides: expected ('out',), ('in',) or both, got {sides!r}")
+        self.name, self.message, self.initial, self.combine = message.name, message, initial, combine
+        self.start_value, self.column, self.sides = start, column, sides
+        self.settles = 1 if combine == "min" else -1
+        self.reruns = True
+        self.state_bytes = 8 + vertex_bytes(message)
+        self.values_given = dict(message.defaults)
+        self.sources: list[Any] = []
+
+    def __call__(self, source: Any = None, **parameters: Any) -> Monotone:
+        """The program with its source (or list of sources) and parameters set."""
+        fresh = Monotone(self.message, self.initial, self.combine, self.start_value, self.column, self.sides)
+        fresh.values_given = self.message.parameters(parameters)
+        fresh.sources = as_sources(source)
+        fresh.given = fresh.given[0], {"source": source, **fresh.values_given}
+        if fresh.sources and self.start_value is None:
+            raise OptionError(f"{self.name} starts everywhere; declare it with start= to give it a source")
+        return fresh
+
+    def reads_weights(self) -> bool:
+        return "weight" in self.message.arguments
+
+    def dtype(self, facts: Facts) -> Any:
+        """int64 where everything that goes in is whole and the message keeps it so, else float64."""
+        weight = sample_weight(facts, self.reads_weights())
+        finite = [v for v in (self.initial, self.start_value) if v is not None and v != "vertex" and not np.isinf(v)]
+        inputs = [*finite, *self.values_given.values(), weight]
+        kind = np.int64 if self.message.whole and all(isinstance(v, int | np.integer) for v in inputs) else np.float64
+        self.message.check_result(kind(1), weight, self.values_given)
+        return kind
+
+    def functions(self, facts: Facts) -> str:
+        sign, atomic = COMBINE[self.combine]
+        kind = np.dtype(self.dtype(facts)).name
+        return f"""{self.message.text}
+
+@compiled
+def source(u, degree, state, params):
+    return state[0][u], degree
+
+
+@compiled
+def edge(x, u, v, w, state, params):
+    value, degree = x
+    values = state[0]
+    y = np.{kind}({self.message.call("value", vertex=vertex_name(self.message, facts, 1))})
+    if y {sign} values[v]:
+        return y {sign} {atomic}(values, v, y)
+    return False
+"""
+
+    def begin(self, facts: Facts) -> State:
+        kind = self.dtype(facts)
+        params = tuple(self.values_given[name] for name in self.message.defaults)
+        if self.initial == "vertex":
+            naturals = facts.naturals()
+            values = np.arange(facts.vertices, dtype=kind) if naturals is None else naturals.astype(kind)
+        else:
+            values = np.full(facts.vertices, bound(self.initial, kind), kind)
+        arrays = (values, *natural_numbers(self.message, facts))
+        if self.start_value is None:
+            return State(arrays, None, params)
+        if not self.sources:
+            raise OptionError(f"{self.name} needs a source vertex")
+        sources = np.array([facts.number(source) for source in self.sources], np.int64)
+        values[sources] = bound(self.start_value, kind)
+        return State(arrays, sources, params)
+
+    def contribution(self, state: State) -> tuple[bool, Array, Array] | None:
+        """What a vertex last sent is not kept, so every active one counts the same."""
+        return False, state.arrays[0], state.arrays[0]
+
+    def remember(self, state: State) -> dict[str, Any]:
+        """The values; nothing else changes. A subclass in which something does has to remember that too."""
+        return {"values": state.arrays[0]}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        state.arrays = (kept["values"], *state.arrays[1:])
+
+    def result(self, state: State, facts: Facts) -> dict[str, Array]:
+        return {self.column: state.arrays[0]}
+
+    def explain(self, reason: str) -> str:
+        return self.message.explain(reason)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool) and not np.isnan(value)
+
+
+def rule(message: Message, complaint: str) -> ProgramError:
+    """An error about what was declared around a message, with its line and text."""
+    return ProgramError(f"{message.where}: {message.name}: {complaint}\n{message.quoted}")
+
+
+def as_sources(source: Any) -> list[Any]:
+    if source is None:
+        return []
+    return list(source) if isinstance(source, list | tuple | set | np.ndarray) else [source]
+
+
+def vertex_bytes(message: Message) -> int:
+    """Bytes per vertex that a message takes which asks for the vertex: its number must not depend on the order."""
+    return 8 if "vertex" in message.arguments else 0
+
+
+def natural_numbers(message: Message, facts: Facts) -> tuple[Array, ...]:
+    """Every vertex's place in natural order, where a message asks for it and it is not the vertex's number anyway."""
+    numbers = facts.naturals() if "vertex" in message.arguments else None
+    return () if numbers is None else (numbers,)
+
+
+def vertex_name(message: Message, facts: Facts, position: int) -> str:
+    """What the text calls the vertex; its natural numbers are the state's array at `position`."""
+    return f"np.int64(state[{position}][u])" if natural_numbers(message, facts) else "u"
+
+
+def sample_weight(facts: Facts, reads_weights: bool) -> Any:
+    """A weight such as the message will see: 1 on a graph that has none."""
+    return np.ones(1, facts.weight_dtype if facts.weight_dtype is not None and reads_weights else np.int32)[0]
+
+
+def bound(value: Any, kind: Any) -> Any:
+    """`value` as `kind`; an infinity becomes the largest or smallest integer."""
+    if np.issubdtype(kind, np.integer) and np.isinf(value):
+        return INT_MAX if value > 0 else INT_MIN
+    return value
+
+
+class Accumulative(Program):
+    """A delta is taken from a vertex, added to its value, and message(delta) is summed into its neighbours.
+
+    Active while |delta| exceeds the threshold. The default start is a residual of `initial` everywhere.
+    """
+
+    touched = 1  # residuals
+    reruns = True
+
+    def __init__(self, message: Message, initial: float, threshold: float, column: str) -> None:
+        if not is_number(initial) or np.isinf(initial):
+            raise rule(message, f"initial: expected a finite number, got {initial!r}")
+        if not is_number(threshold) or threshold < 0:
+            raise rule(message, f"threshold: expected a number of at least 0, got {threshold!r}")
+        self.name, self.message, self.initial, self.threshold, self.column = message.name, message, initial, threshold, column
+        self.state_bytes = 24 + vertex_bytes(message)
+        self.values_given = dict(message.defaults)
+        self.sources: list[Any] = []
+
+    def __call__(self, source: Any = None, threshold: float | None = None, **parameters: Any) -> Accumulative:
+        """The program with parameters set; with a source, only that vertex starts with a residual."""
+        fresh = Accumulative(self.message, self.initial, self.threshold if threshold is None else threshold, self.column)
+        fresh.values_given = self.message.parameters(parameters)
+        fresh.sources = as_sources(source)
+        fresh.given = fresh.given[0], {"source": source, **fresh.values_given}
+        return fresh
+
+    def reads_weights(self) -> bool:
+        return "weight" in self.message.arguments
+
+    def functions(self, facts: Facts) -> str:
+        last = len(self.message.defaults)
+        self.message.check_result(np.float64(1), sample_weight(facts, self.reads_weights()), self.values_given)
+        vertex = vertex_name(self.message, facts, 3)
+        if self.reads_weights():
+            source, spread = "state[2][u], degree", self.message.call("x[0]", degree="x[1]", vertex=vertex)
+        else:
+            source, spread = self.message.call("state[2][u]", vertex=vertex), "x"
+        return f"""{self.message.text}
+
+@compiled
+def source(u, degree, state, params):
+    return {source}
+
+
+@compiled
+def edge(x, u, v, w, state, params):
+    more = np.float64({spread})
+    return abs(atomic_add(state[1], v, more) + more) > params[{last}]
+"""
+
+    def residual(self, facts: Facts) -> Array:
+        """Where mass starts."""
+        if not self.sources:
+            return np.full(facts.vertices, float(self.initial))
+        residual = np.zeros(facts.vertices)
+        for source in self.sources:
+            residual[facts.number(source)] += self.initial
+        return residual
+
+    def begin(self, facts: Facts) -> State:
+        residual = self.residual(facts)
+        params = (*(self.values_given[name] for name in self.message.defaults), float(self.threshold))
+        active = np.flatnonzero(np.abs(residual) > self.threshold)
+        start = None if active.size == facts.vertices else active
+        numbers = natural_numbers(self.message, facts)
+        return State((np.zeros(facts.vertices), residual, np.zeros(facts.vertices), *numbers), start, params)
+
+    def before(self, state: State, frontier: Any, facts: Facts) -> None:
+        """Take the deltas of the active vertices, once per iteration however many pieces their edges come in."""
+        take(state, frontier, facts)
+
+    def again(self, state: State, rows: Array) -> None:
+        vertices.take_again(rows, *state.arrays[:3])
+
+    def contribution(self, state: State) -> tuple[bool, Array, Array] | None:
+        return True, state.arrays[2], state.arrays[2]
+
+    def remember(self, state: State) -> dict[str, Any]:
+        """Values and residuals. A subclass in which more changes has to remember that too."""
+        return {"arrays": state.arrays[:2]}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        state.arrays = (*kept["arrays"], *state.arrays[2:])
+
+    def result(self, state: State, facts: Facts) -> dict[str, Array]:
+        values, residual = state.arrays[:2]
+        values += residual
+        return {self.column: values}
+
+    def explain(self, reason: str) -> str:
+        return self.message.explain(reason)
+
+
+def take(state: State, frontier: Any, facts: Facts) -> None:
+    values, residual, deltas = state.arrays[:3]
+    if frontier.list is not None:
+        vertices.take_rows(frontier.list, values, residual, deltas)
+        return
+    facts.team.split(
+        lambda a, b: vertices.take_range(a, b, frontier.marks, frontier.everyone, values, residual, deltas), facts.vertices
+    )
+
+
+def monotone(
+    *, initial: Any, combine: str = "min", start: Any = None, column: str = "value", sides: tuple[str, ...] = ("out",)
+) -> Callable[[Callable[..., Any]], Monotone]:
+    """Turn a message function into a monotone program; see the module's text."""
+    return lambda function: Monotone(Message.of(function), initial, combine, start, column, sides)
+
+
+def accumulative(*, initial: float = 1.0, threshold: float = 1e-9, column: str = "value") -> Callable[[Callable[..., Any]], Accumulative]:
+    """Turn a message function into an accumulative program; see the module's text."""
+    return lambda function: Accumulative(Message.of(function), initial, threshold, column)

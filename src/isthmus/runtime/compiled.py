@@ -1,0 +1,47 @@
+"""The kernels of a program, compiled or found on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from isthmus.engines.engine import Side
+from isthmus.errors import ProgramError
+from isthmus.kernels import skeleton
+from isthmus.link.calibrate import cache_folder
+from isthmus.programs.program import Facts, Program
+
+
+def compile_program(program: Program, facts: Facts, state: Any, side: Side, say: Callable[[str], None] | None) -> Any:
+    """The program's loops, compiled or found on disk; says so when it has to compile."""
+    weighted = side.weight_width > 0
+    module = skeleton.build(program.name, program.functions(facts), weighted, program.pulls, program.touched, kernels_folder())
+    if say is not None and not skeleton.is_compiled(module.push_rows):
+        say(f"compiling {program.name} (once; kept in {kernels_folder()})")
+    nothing = np.empty(0, np.int64)
+    weights = np.empty(0, side.weight_dtype if weighted else np.int32)
+    none = np.zeros(1, np.int64)
+    marks, queue = np.empty(0, np.uint8), np.empty(0, np.uint32)
+    targets = np.empty(0, side.target_dtype)
+    own = program.loops(state) or ()
+    try:
+        for loop in [*(getattr(module, name) for name in ("push_rows", "seek_rows") if hasattr(module, name)), *own[:1]]:
+            loop(
+                np.empty(0, np.uint32), nothing, nothing, nothing, none[0], none[0], none[0], facts.offsets, targets, weights,
+                state.arrays, state.params, marks, queue, none[0],
+            )  # fmt: skip
+        for loop in [*(getattr(module, name) for name in ("push_range", "seek_range") if hasattr(module, name)), *own[1:]]:
+            loop(
+                none[0], none[0], none[0], none[0], none[0], none[0], marks, False, facts.offsets, targets, weights,
+                state.arrays, state.params, marks, queue, none[0],
+            )  # fmt: skip
+    except skeleton.Failure as error:
+        raise ProgramError(program.explain(skeleton.reason(error))) from error
+    return module
+
+
+def kernels_folder() -> Path:
+    return cache_folder() / "kernels"
