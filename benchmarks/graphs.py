@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 import isthmus as ist
 
@@ -25,3 +28,9 @@ def warm(graph: ist.Graph) -> None:
         path = graph.path / name if graph.path else None
         if path is not None and path.exists():
             subprocess.run(["dd", f"if={path}", "of=/dev/null", "bs=4M", "iflag=direct"], check=True, capture_output=True)
+
+
+def hub(graph: ist.Graph) -> Any:
+    """A source that reaches most of the graph: the vertex with the longest list among the first; of a grid a corner."""
+    degrees = np.diff(np.asarray(graph.store.read("out.offsets", 0, min(graph.vertices, 1 << 16) + 1)).astype(np.int64))
+    return graph.ids.users(np.array([int(degrees.argmax()) if degrees.max() > 4 else 0]))[0]

@@ -2,7 +2,7 @@
 
     python benchmarks/recipes.py [--folder DIR] [--graphs rmat24 kron23 grid4000] [--budgets 5% 10% 25%] [--rounds 1]
     python benchmarks/recipes.py --large 26 --memory 4GB         only the four algorithms by `auto`
-    python benchmarks/recipes.py --systems                       Kronecker 23 at 1 GB beside GridGraph and Blaze
+    python benchmarks/recipes.py --real                          bytes and requests on the shared graphs
 
 Every answer is compared with the one from memory before its time counts. A run is stopped when it has taken LIMIT
 times as long as `auto` (and two seconds more): it is shown as "> seconds" and counts as that. `auto` runs first in
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from graphs import make, warm
+from graphs import hub, make, warm
 from harness import table, verdict
 
 import isthmus as ist
@@ -34,18 +34,10 @@ ALGORITHMS = ("bfs", "sssp", "wcc", "pagerank")
 JUDGED = 5.0  # seconds
 LIMIT = 5.0
 BLOCK = 4096
-# Seconds on Kronecker 23 from docs of a machine like this one, where the systems are not given: BFS, WCC, PageRank 5 it.
-PUBLISHED = {"GridGraph": (4.9, 7.4, 17.5), "Blaze": (3.3, 12.5, 13.8)}
 
 
 class Slow(Exception):
     """A run has taken long enough."""
-
-
-def hub(graph: ist.Graph) -> Any:
-    """A source that reaches most of the graph: the vertex with the longest list among the first; of a grid a corner."""
-    degrees = np.diff(np.asarray(graph.store.read("out.offsets", 0, min(graph.vertices, 1 << 16) + 1)).astype(np.int64))
-    return graph.ids.users(np.array([int(degrees.argmax()) if degrees.max() > 4 else 0]))[0]
 
 
 def run(graph: ist.Graph, algorithm: str, source: Any, limit: float = math.inf, **how: Any) -> Any:
@@ -206,27 +198,6 @@ def large(folder: Path, scale: int, memory: str) -> list[list[str]]:
     return rows
 
 
-def systems(folder: Path, rounds: int) -> list[list[str]]:
-    """Kronecker 23 with 1 GB beside what GridGraph and Blaze took."""
-    rows = [["algorithm", "Isthmus s", *PUBLISHED, "better ÷ ours", "target", ""]]
-    with make(folder, "kron23") as graph:
-        warm(graph)
-        source = hub(graph)
-        work = {
-            "BFS": (lambda: ist.bfs(graph, source, memory="1GB"), 1.5),
-            "WCC": (lambda: ist.weakly_connected_components(graph, memory="1GB"), 3.0),
-            "PageRank, 5 iterations": (lambda: ist.pagerank(graph, iterations=5, memory="1GB"), 2.0),
-        }
-        for column, (name, (job, target)) in enumerate(work.items()):
-            job()
-            seconds = statistics.median(job().summary()["seconds"]["total"] for _ in range(rounds))
-            others = [figures[column] for figures in PUBLISHED.values()]
-            gain = min(others) / seconds
-            figures_shown = [f"{other:.1f}" for other in others]
-            rows.append([name, f"{seconds:.2f}", *figures_shown, f"{gain:.1f}", f"≥ {target:g}", verdict(gain, target, False)])
-    return rows
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, help="where graphs lie or are made; default: a temporary folder")
@@ -236,15 +207,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--large", type=int, help="scale of an RMAT graph to run by auto alone")
     parser.add_argument("--memory", default="4GB")
-    parser.add_argument("--systems", action="store_true")
     parser.add_argument("--real", action="store_true", help="bytes and requests on the shared graphs")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         if options.large:
             print(table(large(folder, options.large, options.memory)))
-        elif options.systems:
-            print(table(systems(folder, max(3, options.rounds))))
         elif options.real:
             print(table(real_graphs(Path(temporary), "10%")))
         else:

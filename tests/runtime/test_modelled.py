@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 import isthmus as ist
 from isthmus.link import costs
 from isthmus.link.device import find
+from isthmus.link.model import ModelLink
+from isthmus.runtime.modelled import Modelled
 
 DEVICE = "model:rtx2080ti"
 
@@ -52,10 +55,60 @@ def test_managed_memory_moves_whole_pages(graph: Any) -> None:
     assert facts["transfer"]["bytes"] == -(-facts["graph"]["edge_bytes"] // 4096) * 4096
 
 
-def test_policies_see_the_requests_of_every_list(graph: Any) -> None:
+def device(path: Path, **figures: float) -> str:
+    """An RTX 2080 Ti with some figures changed."""
+    text = 'base = "rtx2080ti"\nname = "another"\n'
+    for name, value in figures.items():
+        table, _, key = name.partition("_")
+        text += f'{table}.{key} = {{ value = {value!r}, source = "a test" }}\n'
+    path.write_text(text)
+    return f"model:{path}"
+
+
+def test_policies_see_the_requests_of_every_list(graph: Any, tmp_path: Path) -> None:
     """Short lists share blocks on a disk, so all of a partition costs zero-copy no more than filter; not so over PCIe."""
-    facts = components(graph, policy="auto")
+    free = device(tmp_path / "free.toml", near_launch_seconds=1e-12, link_transfer_seconds=1e-12)
+    facts = ist.weakly_connected_components(graph, device=free, memory="30%").summary()
     assert set(facts["engines"]) == {"filter"}
+
+
+def test_auto_minds_what_a_copy_and_a_launch_cost(graph: Any, tmp_path: Path) -> None:
+    """One kernel that reads far memory, instead of a copy and a kernel for every small buffer."""
+    dear = device(tmp_path / "dear.toml", near_launch_seconds=1e-3)
+    facts = ist.weakly_connected_components(graph, device=dear, memory="30%").summary()
+    assert set(facts["engines"]) == {"zero_copy"}
+    assert facts["seconds"]["modelled"] < ist.weakly_connected_components(
+        graph, device=dear, memory="30%", policy="filter"
+    ).summary()["seconds"]["modelled"]
+
+
+def test_further_rounds_must_be_worth_it(graph: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[int] = []
+    worked = Modelled.worked
+    monkeypatch.setattr(Modelled, "worked", lambda self, delivery, *rest: (rounds.append(delivery.rounds), worked(self, delivery, *rest)))
+    expected = ist.sssp(graph, 5).values
+
+    def most(**figures: float) -> int:
+        rounds.clear()
+        found = ist.sssp(graph, 5, device=device(tmp_path / "card.toml", link_transfer_seconds=1e-12, **figures), memory="30%")
+        assert np.array_equal(found.values, expected)
+        return max(rounds)
+
+    assert most(near_launch_seconds=1e-12) > 1, "until nothing changes"
+    assert most(near_launch_seconds=1e-12, near_bandwidth=1e9) == 1, "the device has more to do than the link"
+    assert most(near_launch_seconds=1e-2) == 0, "no round moves as much as a link could in that time"
+
+
+@pytest.mark.parametrize(("lists", "cores"), [(4000, 1), (6000, 10)])
+def test_few_active_vertices_are_packed_by_one_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lists: int, cores: int) -> None:
+    """HyTGraph's rule counts all active vertices, however few of them a buffer holds."""
+    used = []
+    pack = ModelLink.pack
+    monkeypatch.setattr(ModelLink, "pack", lambda self, *rest: (used.append(rest[-1]), pack(self, *rest))[1])
+    ring = np.arange(lists)
+    graph = ist.read((ring, (ring + 1) % lists))
+    ist.weakly_connected_components(graph, device=DEVICE, policy="subway", memory="30%")
+    assert used and set(used) == {1 if cores == 1 else None}
 
 
 @pytest.mark.parametrize("policy", ["filter", "subway", "emogi", "unified", "auto"])

@@ -39,14 +39,14 @@ class Compaction(Engine):
         return [Task(self, side, chosen)] if chosen.size else []
 
     def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
-        side = task.side
+        side, cores = task.side, 1 if frontier.count < FEW_ROWS else None
         for among in windows(task, frontier):
             row = skip = 0
             while row < among[0].size:
                 buffer = get_buffer()
                 start = time.perf_counter()
                 if link.packs:
-                    row, skip, delivery = read_rows(task, among, row, skip, 0, partial(packed_by, link), buffer, channel, 1)
+                    row, skip, delivery = read_rows(task, among, row, skip, 0, partial(packed_by, link, cores), buffer, channel, 1)
                 else:
                     unpacked, lists = halves(buffer, side)
                     row, skip, delivery = read_rows(
@@ -84,10 +84,9 @@ class Compaction(Engine):
             self._packers.shutdown()
 
 
-def packed_by(link: Link, extents: Extents, buffer: Array, lists: Lists, channel: int) -> int:
-    """The link packs: lists of any length, and an index of where each begins."""
-    count = lists.begins.size
-    return link.pack(extents, buffer, INDEX_BYTES * count, channel, 1 if count < FEW_ROWS else None)
+def packed_by(link: Link, cores: int | None, extents: Extents, buffer: Array, lists: Lists, channel: int) -> int:
+    """The link packs, by some of its cores or all: lists of any length, and an index of where each begins."""
+    return link.pack(extents, buffer, INDEX_BYTES * lists.begins.size, channel, cores)
 
 
 def halves(buffer: Buffer, side: Side) -> tuple[Buffer, Buffer]:

@@ -32,7 +32,9 @@ from isthmus.policies import hytgraph, scaph
 from isthmus.policies.policy import COMPACTION, FILTER, UNIFIED, ZERO_COPY, Cheapest, Fixed, Policy
 
 UNTIL_SETTLED = 1 << 30  # rounds
-PACKING = {"policy": Cheapest(packs=True), "cache": "vertices", "recompute": False}  # where lists can be packed while others cross
+PACKING = {  # where lists can be packed while others cross
+    "policy": Cheapest(packs=True), "cache": "vertices", "recompute": False, "worthwhile": True,
+}  # fmt: skip
 USED_UP = dict.fromkeys(("filter", "zero_copy", "compaction", "cache"), UNTIL_SETTLED)  # what came, before more is asked for
 SWITCHES: dict[str, dict[str, Any]] = {  # parts that a recipe can do without, and what that changes
     "settle": {"settle": False},
@@ -57,6 +59,7 @@ class Recipe:
     policy: Policy
     cache: str = "none"  # or partitions, vertices, pages
     rounds: Mapping[str, int] = field(default_factory=dict)  # by engine, how often a delivery is worked on again, where any order will do
+    worthwhile: bool = False  # on a modelled device: mind what launches, copies and further rounds cost
     settle: bool = False  # work partitions to a standstill on graphs with long paths
     merge: bool = False  # read over gaps that cost less than another request
     correct: bool = False  # correct the link's rates by what reads really took

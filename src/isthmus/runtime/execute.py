@@ -123,10 +123,13 @@ def execute(
             pipeline = Pipeline(link, buffers)
             stack.callback(pipeline.close)
             room = min((buffer.bytes.size for buffer in buffers), default=0)
-            worker = Worker(module, program, state, team)
+            least_again, profile = 0, link.profile
+            if modelled is not None and chosen.worthwhile and room:
+                least_again, profile = modelled.edges_per_launch(sides[0]), modelled.profile(room)
+            worker = Worker(module, program, state, team, least_again)
             cache = make_cache(near, chosen, program, sides, room_for_edges, team)
             parts = Parts(
-                sides, link, engines, cache, chosen, Plain(), pipeline, worker, team, room, room_for_edges, link.profile, modelled
+                sides, link, engines, cache, chosen, Plain(), pipeline, worker, team, room, room_for_edges, profile, modelled
             )
             parts.checkpoint = saved
             if chosen.queue and not near.resident and may_rerun(program, parts):

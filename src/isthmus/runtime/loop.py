@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -87,13 +87,13 @@ def run(
         record.decide += time.perf_counter() - deciding
         last = program.max_iter is not None and number + 1 == program.max_iter
         deliveries = itertools.chain(held, parts.pipeline.fetch(tasks, parts.schedule, misses, edges, ahead and not last and number > 0))
-        again = ONCE_MORE if recompute and link_bound(trace) else rounds
+        again = ONCE_MORE if recompute and link_bound(trace, edges) else worthwhile(rounds, parts)
         waited, worked = parts.worker.relax(deliveries, misses, partial(done, parts, record, misses), edges <= ALONE, again)
         record.wait += waited
         record.kernel += worked
         if parts.queue is not None and parts.activity is not None:
             parts.queue.run(misses, parts.activity, record)
-        for _ in range(rounds.get("cache", 0)):
+        for _ in range(again.get("cache", 0)):
             if not serve_again(frontier, parts, record):
                 break
         record.modelled = parts.modelled.iteration() if parts.modelled is not None else None
@@ -117,9 +117,18 @@ def run(
         trace.iterations[-1].delivered(delivery)
 
 
-def link_bound(trace: Trace) -> bool:
-    """Whether the last iteration waited for the link more than it worked."""
-    return bool(trace.iterations) and trace.iterations[-1].wait > trace.iterations[-1].kernel
+def worthwhile(rounds: Mapping[str, int], parts: Parts) -> Mapping[str, int]:
+    """Further rounds by engine; only one, where the recipe looks at the device and that has more to do than the link."""
+    device_bound = parts.recipe.worthwhile and parts.modelled is not None and not parts.modelled.link_bound
+    return dict.fromkeys(rounds, 1) if device_bound else rounds
+
+
+def link_bound(trace: Trace, edges: int) -> bool:
+    """Whether the last iteration waited for the link longer than it would have worked on this one's active edges."""
+    if not trace.iterations:
+        return False
+    last = trace.iterations[-1]
+    return last.wait * last.active_edges > last.kernel * edges
 
 
 def serve(frontier: Frontier, sides: list[Side], parts: Parts, record: Iteration) -> Frontier:

@@ -9,16 +9,17 @@ every partition where it decides, else only whether to go on.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
 
-from isthmus.engines.engine import Delivery, Rows
+from isthmus.engines.engine import Delivery, Rows, Side
 from isthmus.frontier import Frontier
 from isthmus.kernels import rows
 from isthmus.link import costs
 from isthmus.link.clock import DEVICE, HOST, LINK, Clock
-from isthmus.link.link import Moved
+from isthmus.link.link import Moved, Profile
 from isthmus.link.model import ModelLink
 from isthmus.policies.recipes import Recipe
 from isthmus.runtime.budget import BUFFERS
@@ -39,6 +40,7 @@ class Modelled:
         self._back_bytes = vertices // 8 + ACTIVITY_BYTES * partitions if recipe.host_decides else FLAG_BYTES
         self._worked: list[tuple[Delivery, int]] = []
         self.set_up = 0.0  # seconds before the first iteration
+        self._busy = {LINK: 0.0, DEVICE: 0.0}  # seconds, so far
 
     def brought(self, moved: Moved | None) -> None:
         """Bytes crossed the link before the first iteration."""
@@ -53,6 +55,15 @@ class Modelled:
     def kernel(self, delivery: Delivery, edges: int, launches: int = 1) -> float:
         return float(costs.kernel(self.device, edges, delivery.task.side.entry_bytes, launches))
 
+    def profile(self, room: int) -> Profile:
+        """The link's, for copies that fill a buffer of `room` bytes, each with a kernel of its own."""
+        seconds = float(costs.bulk(self.device, room)) + self.device.near.launch_seconds
+        return replace(self.link.profile, bandwidth=room / seconds)
+
+    def edges_per_launch(self, side: Side) -> int:
+        """Edges that cross the link in the time of one launch."""
+        return int(self.device.near.launch_seconds * self.device.link.bandwidth) // side.entry_bytes
+
     def submit(self) -> None:
         """Give what was noted so far to the clock."""
         for job in jobs(self._worked):
@@ -65,7 +76,15 @@ class Modelled:
         self.link.copy_back(self._back_bytes, OWN_CHANNEL)
         self.clock.alone(DEVICE, float(costs.scan(self.device, self._vertices)))
         self.clock.alone(LINK, self.link.take(OWN_CHANNEL).link_seconds)
-        return self.clock.finish().seconds
+        line = self.clock.finish()
+        for resource in self._busy:
+            self._busy[resource] += line.busy(resource)
+        return line.seconds
+
+    @property
+    def link_bound(self) -> bool:
+        """Whether the link has had more to do than the device, so far."""
+        return self._busy[LINK] >= self._busy[DEVICE]
 
     def _submit(self, job: list[tuple[Delivery, int]]) -> None:
         first = job[0][0]

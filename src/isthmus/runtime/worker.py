@@ -31,8 +31,9 @@ Piece = Callable[[int], None]  # work for the member of that number
 class Worker:
     """Applies a program's compiled loops to deliveries."""
 
-    def __init__(self, module: ModuleType, program: Program, state: State, team: Team) -> None:
+    def __init__(self, module: ModuleType, program: Program, state: State, team: Team, least_again: int = 0) -> None:
         self._module, self._program, self._state, self._team = module, program, state, team
+        self._least_again = least_again  # edges to follow, for a further round to be worth it
         self.choose_loops()
 
     def choose_loops(self) -> None:
@@ -77,7 +78,7 @@ class Worker:
         return self._rows(delivery, marked, frontier)
 
     def marked(self, delivery: Delivery, frontier: Frontier) -> Rows | None:
-        """Take the marks off the vertices whose whole lists the delivery holds; these, ready to be followed, or none."""
+        """Take the marks off the vertices whose whole lists the delivery holds; these, ready to be followed, or none if too few."""
         edges, offsets = delivery.edges, delivery.task.side.offsets
         if isinstance(edges, Rows):
             chosen = np.empty(edges.vertices.size, np.int64)
@@ -93,6 +94,9 @@ class Worker:
                 found.append((out, begin - edges.base[k], begin - edges.weight_base[k], offsets[out + np.uint32(1)] - begin))
             marked = Rows(*(np.concatenate(column) for column in zip(*found, strict=True)))
         if not marked.vertices.size:
+            return None
+        if marked.lengths.sum() < self._least_again:
+            frontier.next_marks[marked.vertices] = 1
             return None
         self._program.again(self._state, marked.vertices)
         return marked
