@@ -150,3 +150,55 @@ def test_only_long_cells_are_judged(module):
     rows = {row[0]: row[1:] for row in inmemory.verdicts(contest)[1:]}
     assert rows["bfs: ours ÷ scipy, geometric mean over 2 graphs"] == ["0.50", "≤ 1.0", "met"]
     assert rows["worst cell, ours ÷ best library (b, bfs, scipy)"] == ["2.00", "≤ 1.2", "MISSED"]
+
+
+def script(path: Path, text: str) -> None:
+    path.write_text(f"#!{sys.executable}\nprint({text!r})\n")
+    path.chmod(0o755)
+
+
+def test_systems_that_are_not_here_count_with_known_seconds(module, monkeypatch, tmp_path):
+    for name in ("GRIDGRAPH", "BLAZE"):
+        monkeypatch.delenv(name, raising=False)
+    with ist.generate("rmat", tmp_path / "graph.isthmus", scale=8, seed=1) as graph:
+        head, *rows = module("systems").measured(graph, tmp_path, 1, 1)
+    assert head[1:4] == ["Isthmus s", "GridGraph s, elsewhere", "Blaze s, elsewhere"]
+    assert [row[0] for row in rows] == ["bfs", "wcc", "pagerank"] and all(row[-1] in ("met", "MISSED") for row in rows)
+
+
+def test_other_systems_get_every_arc_and_wrong_answers_are_told(module, monkeypatch, tmp_path):
+    systems = module("systems")
+    monkeypatch.setattr(systems, "AT_ONCE", 100)
+    with ist.generate("rmat", tmp_path / "graph.isthmus", scale=8, seed=1) as graph:
+        truth = systems.Truth(graph, graph.busiest())
+        targets = graph.store.read("out.targets")
+        sources = np.repeat(np.arange(graph.vertices), np.diff(truth.offsets))
+        (tmp_path / "preprocess").write_text(
+            f"#!{sys.executable}\nimport shutil, sys, pathlib\npathlib.Path(sys.argv[4]).mkdir()\n"
+            "shutil.copy(sys.argv[2], sys.argv[4] + '/edges')\n"
+        )
+        (tmp_path / "preprocess").chmod(0o755)
+        other = systems.GridGraph(tmp_path, truth, tmp_path, 1)
+        assert np.array_equal(np.fromfile(tmp_path / "graph.grid" / "edges", np.int32).reshape(-1, 2), np.stack([sources, targets], axis=1))
+        script(tmp_path / "bfs", f"discovered {truth.reached} vertices from 0 in 0.25 seconds.")
+        assert other.bfs() == 0.25
+        script(tmp_path / "bfs", "discovered 1 vertices from 0 in 0.25 seconds.")
+        with pytest.raises(SystemExit, match="reaches: 1 instead of"):
+            other.bfs()
+        script(tmp_path / "pagerank", "5 iterations of pagerank took 0.50 seconds")
+        truth.ranks.astype(np.float32).tofile(tmp_path / "graph.grid" / "pagerank")
+        assert other.pagerank() == 0.5
+        (truth.ranks + 1).astype(np.float32).tofile(tmp_path / "graph.grid" / "pagerank")
+        with pytest.raises(SystemExit, match="PageRank is wrong"):
+            other.pagerank()
+        other = systems.Blaze(tmp_path, truth, tmp_path, 1)
+        assert np.array_equal(np.fromfile(tmp_path / "graph.adj", np.uint32)[: graph.arcs], targets)
+        index = (tmp_path / "graph.index").read_bytes()
+        begin = -(-(4 + graph.vertices // 16) * 8 // 64) * 64
+        assert np.array_equal(np.frombuffer(index, np.uint32, graph.vertices, begin), np.diff(truth.offsets))
+        assert np.array_equal(np.frombuffer(index, np.uint64, graph.vertices // 16, 32), truth.offsets[:-1:16])
+        script(tmp_path / "wcc", f"(largest component: 0, size: {truth.largest} [0.9])\nSTAT, WCC_MAIN, Time, TMAX, 1500")
+        assert other.wcc() == 1.5
+        script(tmp_path / "wcc", "(largest component: 0, size: 1 [0.9])\nSTAT, WCC_MAIN, Time, TMAX, 1500")
+        with pytest.raises(SystemExit, match="largest component: 1 instead of"):
+            other.wcc()
