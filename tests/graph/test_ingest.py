@@ -257,7 +257,7 @@ def test_allow_negative_admits_nothing_else(weight):
         ({"vertices": 3, "ids": "string"}, "it does not go with string ids"),
         ({"ids": "float"}, "ids: expected auto, int or string, got 'float'"),
         ({"format": "gml"}, "format: expected one of text, parquet, .* got 'gml'"),
-        ({"memory": "lots"}, "expected a size such as 512MB, 2GB or 1.5GiB, got 'lots'"),
+        ({"memory": "lots"}, "expected a size such as 512MB, 2GB or 1.5GiB, or for a run a share such as 10%, got 'lots'"),
         ({"threads": 0}, "threads: expected at least 1, got 0"),
     ],
 )

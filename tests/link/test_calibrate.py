@@ -141,6 +141,7 @@ DAMAGED = [
     entry(block=0), entry(speed=1), entry(depth=0), entry(depth=2**40), entry(depth=1.5), entry(depth="8"), entry(depth=NAN),
     entry(compaction=0), entry(compaction=None), entry(compaction=10**400), entry(rates=None), entry(rates=5), entry(rates=[[1]]),
     entry(rates=[[1, 0]]), entry(rates=[["1", 5]]), entry(rates=[[1, NAN]]), entry(rates=[1, 2]), entry(when="x"), entry(when=10**400),
+    entry(when=NAN), entry(when=1e300), entry(name=5), entry(measured="maybe"),
 ]  # fmt: skip
 
 

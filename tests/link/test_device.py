@@ -75,9 +75,9 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         find(str(tmp_path / "odd.toml"))
 
 
-def changed(key: str, value: str) -> str:
+def changed(key: str, value: str, text: str = WHOLE) -> str:
     """The text of a device with one line replaced; an empty value removes it."""
-    text, count = re.subn(rf"^{key} = .*$", f"{key} = {value}" if value else "", WHOLE, flags=re.MULTILINE)
+    text, count = re.subn(rf"^{key} = .*$", f"{key} = {value}" if value else "", text, flags=re.MULTILINE)
     assert count >= 1
     return text
 
@@ -105,12 +105,12 @@ def test_of_the_wrong_kind() -> None:
     refused(changed("cores", "10"), r'mine\.toml: \[host\] cores: expected \{ value = \.\.\., source = "\.\.\." \}, got 10')
     refused(changed("cores", "{ value = 10 }"), r"\[host\] cores: expected \{ value")
     refused(changed("cores", '{ value = 10, source = " " }'), r"\[host\] cores: source: expected where the figure was published")
-    refused(changed("cores", '{ value = 2.5, source = "x" }'), r"\[host\] cores: value: expected a whole number above 0, got 2\.5")
-    refused(changed("cores", '{ value = true, source = "x" }'), r"\[host\] cores: value: expected a whole number above 0, got True")
-    refused(changed("back_bandwidth", '{ value = "fast", source = "x" }'), r"\[link\] back_bandwidth: value: .* above 0, got 'fast'")
-    refused(changed("back_bandwidth", '{ value = inf, source = "x" }'), r"expected a number above 0, got inf")
-    refused(changed("fault_seconds", '{ value = 0, source = "x" }'), r"\[managed\] fault_seconds: value: expected a number above 0, got 0")
-    refused(changed("direct", '{ value = 3, source = "x" }'), r"\[link\] direct: value: expected a list of numbers above 0, got 3")
+    refused(changed("cores", '{ value = 2.5, source = "x" }'), r"\[host\] cores: value: expected a whole number from 1 to 1e18, got 2\.5")
+    refused(changed("cores", '{ value = true, source = "x" }'), r"\[host\] cores: value: expected a whole number from 1 to 1e18, got True")
+    refused(changed("back_bandwidth", '{ value = "fast", source = "x" }'), r"\[link\] back_bandwidth: value: .* to 1e18, got 'fast'")
+    refused(changed("back_bandwidth", '{ value = inf, source = "x" }'), r"expected a number from 1e-18 to 1e18, got inf")
+    refused(changed("fault_seconds", '{ value = 0, source = "x" }'), r"fault_seconds: value: expected a number from 1e-18 to 1e18, got 0")
+    refused(changed("direct", '{ value = 3, source = "x" }'), r"direct: value: expected a list of numbers from 1e-18 to 1e18, got 3")
 
 
 def test_figures_that_do_not_fit_together() -> None:
@@ -118,6 +118,25 @@ def test_figures_that_do_not_fit_together() -> None:
     refused(changed("peak_share", '{ value = 1.2, source = "x" }'), r"\[managed\] peak_share: expected a share of at most 1, got 1\.2")
     refused(changed("page_bytes", '{ value = 5000, source = "x" }'), r"expected powers of two in this order, got 32, 128, 5000")
     refused(changed("first_bytes", '{ value = 2048, source = "x" }'), r"expected powers of two in this order")
+
+
+@pytest.mark.parametrize(("key", "value", "message"), [
+    ("back_bandwidth", "1" + 320 * "0", r"back_bandwidth: value: expected a number from 1e-18 to 1e18"),
+    ("launch_seconds", "1e300", r"launch_seconds: value: expected a number from 1e-18 to 1e18"),
+    ("push_share", "5e-324", r"push_share: value: expected a number from 1e-18 to 1e18"),
+    ("cores", "1" + 400 * "0", r"cores: value: expected a whole number from 1 to 1e18"),
+    ("cores", "1000000000000", r"\[host\] cores: expected at most 65,536, got 1,000,000,000,000"),
+    ("block_bytes", str(1 << 40), r"\[managed\] block_bytes: expected at most 1,073,741,824, got"),
+])  # fmt: skip
+def test_figures_that_no_device_has(key: str, value: str, message: str) -> None:
+    refused(changed(key, f'{{ value = {value}, source = "x" }}'), message)
+
+
+def test_pages_of_a_few_bytes() -> None:
+    small = WHOLE
+    for key in ("sector_bytes", "request_bytes", "page_bytes", "first_bytes", "block_bytes"):
+        small = changed(key, '{ value = 1, source = "x" }', small)
+    refused(changed("direct", '{ value = [1e9], source = "x" }', small), r"\[managed\] page_bytes: expected at least 512, got 1")
 
 
 def test_whole_numbers_may_stand_for_seconds_and_rates() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -593,6 +595,27 @@ def test_a_disk_that_is_full_later_keeps_the_last_checkpoint(undirected, folder,
     assert stopped(RUNS["sssp"], undirected, folder, 6) == ["pass-1.iteration-2"]
 
 
+@pytest.mark.parametrize("name", ["sssp", "bfs_predecessors"])
+def test_a_folder_that_is_gone_costs_no_answer(name, undirected, folder):
+    def gone(_):
+        shutil.rmtree(folder, ignore_errors=True)
+
+    run = partial(ist.bfs, predecessors=True) if name == "bfs_predecessors" else ist.sssp
+    result = run(undirected, 0, checkpoint=folder, checkpoint_every=0, watch=gone, **TIGHT)
+    assert np.array_equal(run(undirected, 0).values, result.values)
+    assert any(note.startswith("a checkpoint could not be written, the run goes on without") for note in result.trace.notes)
+
+
+def test_checkpoints_that_cannot_be_removed_cost_no_answer(undirected, folder, monkeypatch):
+    def refuse(path):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(checkpoints, "remove", refuse)
+    result = ist.sssp(undirected, 0, checkpoint=folder, checkpoint_every=0, **TIGHT)
+    assert np.array_equal(ist.sssp(undirected, 0).values, result.values)
+    assert any(note.endswith(f"still in {folder}: Read-only file system") for note in result.trace.notes)
+
+
 # What cannot be, and what is left alone
 
 def test_what_cannot_be_checkpointed(undirected, folder):
@@ -688,6 +711,16 @@ def test_the_command_line(undirected, folder, tmp_path):
     stopped(RUNS["sssp"], undirected, folder, 4)
     again = command(*sssp, "--restart", "--json")
     assert not any("went on" in note for note in json.loads(again.stdout)["notes"])
+
+
+def test_others_checkpoints_are_not_cleared(undirected, folder):
+    stopped(RUNS["sssp"], undirected, folder, 4)
+    lock = checkpoints.locked(folder)
+    checkpoints.clear(folder)
+    assert names(folder) == ["pass-1.iteration-3"]
+    os.close(lock)
+    checkpoints.clear(folder)
+    assert not folder.exists()
 
 
 def test_checkpoints_stay_until_the_result_is_saved(undirected, folder, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -175,3 +176,33 @@ def test_pages_of_all_edges_fit_a_budget_that_has_room_for_them() -> None:
     assert facts["iterations"] > 4
     assert facts["transfer"]["bytes"] == -(-facts["graph"]["edge_bytes"] // 4096) * 4096
     assert facts["memory"]["near_peak"] <= facts["memory"]["budget"]
+
+
+def test_edges_that_stay_near_have_crossed_the_link(graph: Any) -> None:
+    facts = ist.sssp(graph, 5, device=DEVICE).summary()
+    assert facts["policy"] == "resident"
+    assert facts["transfer"]["bytes"] == facts["graph"]["edge_bytes"] == facts["engines"]["resident"]["bytes"]
+
+
+@pytest.mark.parametrize("name", ["rtx2080ti", "h100"])
+def test_few_lists_are_not_packed_by_one_of_many_cores(tmp_path: Path, name: str) -> None:
+    """Frontiers of a grid are small: one core would pack them, one copy each bring them."""
+    grid = ist.generate("grid", tmp_path / "grid.isthmus", rows=60, columns=500, weights="1:9")
+    auto, emogi = (
+        ist.sssp(grid, 0, device=f"model:{name}", memory="10%", policy=policy, threads=1).summary()["seconds"]["modelled"]
+        for policy in ("auto", "emogi")
+    )
+    assert auto <= 1.1 * emogi
+
+
+def test_betweenness_fits_where_its_smallest_batch_does(graph: Any, tmp_path: Path) -> None:
+    """It plans for the device: its buffers are smaller, and its memory is the default budget."""
+    sources = [0, 1, 2]
+    expected = ist.betweenness_centrality(graph, sources=sources).values
+    with pytest.raises(ist.BudgetError) as least:
+        ist.betweenness_centrality(graph, sources=sources, device=DEVICE, memory="100KB")
+    memory = re.search(r"--memory (\d+MB)", str(least.value))
+    assert memory
+    small = device(tmp_path / "small.toml", near_bytes=int(memory[1].removesuffix("MB")) * 10**6)
+    for how in ({"device": DEVICE, "memory": memory[1]}, {"device": small}):
+        assert np.allclose(ist.betweenness_centrality(graph, sources=sources, **how).values, expected)

@@ -132,6 +132,19 @@ def test_where_a_result_cannot_go(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["out.npy"]
 
 
+def test_a_folder_that_refuses_to_tidy_up_does_not_hide_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    result = ist.bfs(dense_graph(), 0)
+    monkeypatch.setattr(Path, "replace", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(StoreError, match=r"out\.npy: cannot write the result: Read-only file system"):
+        result.save(tmp_path / "out.npy")
+    with pytest.raises(StoreError, match=r"out\.html: cannot write the report: Read-only file system"):
+        result.report(tmp_path / "out.html")
+
+
 @pytest.mark.parametrize("ending", ["parquet", "csv", "npy"])
 def test_a_failure_while_writing_leaves_the_old_file(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = ist.bfs(dense_graph(), 0)

@@ -160,8 +160,12 @@ def decode(entry: Any) -> Memory:
     fields["rates"] = tuple((depth, rate) for depth, rate in fields.get("rates", ()))
     profile = Profile(**fields)
     numbers = [profile.bandwidth, profile.request_rate, profile.compaction, *(number for pair in profile.rates for number in pair)]
+    if not isinstance(profile.name, str) or not isinstance(profile.measured, bool):
+        raise TypeError(f"not a disk: {profile}")
     if not (all(0 < number < 1e15 for number in numbers) and profile.block == BLOCK and profile.depth in range(1, 1025)):
         raise ValueError(f"not a disk: {profile}")
+    if when is not None and not 0 <= float(when) < 1e12:
+        raise ValueError(f"not a time: {when}")
     return Memory(profile, when if when is None else float(when))
 
 

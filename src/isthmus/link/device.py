@@ -19,6 +19,7 @@ from isthmus.errors import OptionError
 from isthmus.link.link import Profile
 
 PREFIX = "model:"
+LEAST_PAGE, MOST_BYTES, MOST_CORES = 512, 1 << 30, 1 << 16  # of a page, of a block of pages, of a host
 
 
 @dataclass(frozen=True)
@@ -165,11 +166,11 @@ def figure(where: str, entry: Any, kind: str) -> tuple[Any, str]:
     if not isinstance(source, str) or not source.strip():
         raise OptionError(f"{where}: source: expected where the figure was published, {got(source)}")
     if kind == "int":
-        good, expected = whole(value), "a whole number above 0"
+        good, expected = whole(value), "a whole number from 1 to 1e18"
     elif kind == "float":
-        good, expected = positive(value), "a number above 0"
+        good, expected = positive(value), "a number from 1e-18 to 1e18"
     else:
-        good, expected = isinstance(value, list) and all(map(positive, value)), "a list of numbers above 0"
+        good, expected = isinstance(value, list) and all(map(positive, value)), "a list of numbers from 1e-18 to 1e18"
         value = tuple(map(float, value)) if good else value
     if not good:
         raise OptionError(f"{where}: value: expected {expected}, {got(value)}")
@@ -190,6 +191,11 @@ def checked(device: Device, file: str) -> Device:
             f"{file}: [link] sector_bytes <= request_bytes <= [managed] page_bytes <= first_bytes <= block_bytes: "
             f"expected powers of two in this order, got {', '.join(map(str, sizes))}"
         )
+    for where, count, most in (("[managed] block_bytes", managed.block_bytes, MOST_BYTES), ("[host] cores", device.host.cores, MOST_CORES)):
+        if count > most:
+            raise OptionError(f"{file}: {where}: expected at most {most:,}, got {count:,}")
+    if managed.page_bytes < LEAST_PAGE:
+        raise OptionError(f"{file}: [managed] page_bytes: expected at least {LEAST_PAGE}, got {managed.page_bytes}")
     steps = link.request_bytes // link.sector_bytes
     if len(link.direct) != steps:
         raise OptionError(f"{file}: [link] direct: expected {steps} bandwidths, one for every number of sectors, got {len(link.direct)}")
@@ -197,7 +203,8 @@ def checked(device: Device, file: str) -> Device:
 
 
 def positive(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")
+    """A number that no device will ever be beyond, and whose products with bytes stay finite."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 1e-18 <= value <= 1e18
 
 
 def whole(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -52,7 +53,8 @@ def write(path: str | Path, runs: Mapping[str, Run], failed: Mapping[str, str] |
     except OSError as error:
         raise StoreError(f"{path}: cannot write the report: {error.strerror or error}") from error
     finally:
-        fresh.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a read-only folder refuses this too
+            fresh.unlink(missing_ok=True)
 
 
 def render(runs: Mapping[str, Run], failed: Mapping[str, str]) -> str:

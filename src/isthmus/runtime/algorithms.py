@@ -20,6 +20,7 @@ from isthmus.programs.pagerank import FixedPageRank, PageRank, Strengths
 from isthmus.programs.predecessors import Predecessors
 from isthmus.programs.program import Program, State
 from isthmus.programs.sssp import SSSP
+from isthmus.runtime.budget import Near
 from isthmus.runtime.checkpoint import checkpointed
 from isthmus.runtime.execute import execute
 from isthmus.runtime.result import Result
@@ -62,13 +63,18 @@ def sssp(graph: Graph, source: Any, cutoff: float | None = None, predecessors: b
 
 def must_fit(program: Program, graph: Graph, how: dict[str, Any]) -> None:
     """Raise BudgetError now if a later pass would."""
+    near = would_fit(program, graph, how)
+    if how.get("rehearse"):
+        how["rehearse"](program, near)
+
+
+def would_fit(program: Program, graph: Graph, how: dict[str, Any]) -> Near:
+    """How the budget of these options would be split, or BudgetError."""
     policy = how.get("policy", "auto")
     threads = how.get("threads") or default_threads()
     model = device_of(how.get("device", "auto"))
     chosen = recipe(policy, how.get("without", ()), 0 if model is None else len(program.sides), program.levels)
-    near = near_memory(program, graph, chosen, model, how.get("memory"), threads, policy)
-    if how.get("rehearse"):
-        how["rehearse"](program, near)
+    return near_memory(program, graph, chosen, model, how.get("memory"), threads, policy)
 
 
 def with_predecessors(result: Result, graph: Graph, source: Any, weighted: bool, how: dict[str, Any]) -> Result:

@@ -121,12 +121,16 @@ class Checkpoints:
         return Checkpoint(self, self._passes, program, Saved(newest[0]) if newest else None)
 
     def over(self, notes: list[str], keep: bool) -> None:
-        """The run has its answer: remove all checkpoints."""
-        if not keep:
-            remove(self.path)
+        """The run has its answer: remove all checkpoints, or leave them and say so."""
+        over = "removed, as the run is over"
+        try:
+            if not keep:
+                remove(self.path)
+        except OSError as error:  # the answer matters more
+            over = f"still in {self.path}: {error.strerror}"
         if self.written:
             noun = "checkpoint" if self.written == 1 else "checkpoints"
-            notes.append(f"{self.written} {noun} took {self.seconds:.2f} s; removed, as the run is over")
+            notes.append(f"{self.written} {noun} took {self.seconds:.2f} s; {over}")
 
 
 class Checkpoint:
@@ -229,8 +233,12 @@ def recall(frontier: Frontier, count: int, everyone: bool, list: Any, marks: Any
 
 
 def found(path: Path, number: int | None = None) -> list[Path]:
-    """The checkpoints in a folder, or those of one pass, the newest last."""
-    matches = [match for match in map(NAMES.fullmatch, os.listdir(path)) if match and number in (None, int(match[1]))]
+    """The checkpoints in a folder, or those of one pass, the newest last; none where the folder is gone."""
+    try:
+        names = os.listdir(path)
+    except FileNotFoundError:
+        return []
+    matches = [match for match in map(NAMES.fullmatch, names) if match and number in (None, int(match[1]))]
     return [path / match[0] for match in sorted(matches, key=lambda match: (int(match[1]), int(match[2])))]
 
 
@@ -248,10 +256,16 @@ def discard(folder: Path) -> None:
 
 
 def clear(path: Path) -> None:
-    """Remove a folder's checkpoints, and the folder when it is empty then."""
-    with contextlib.suppress(OSError):
-        remove(path)
-        path.rmdir()
+    """Remove a folder's checkpoints, and the folder when it is empty then; not while another process uses it."""
+    with contextlib.suppress(OSError, StoreError):
+        if not path.is_dir():
+            return
+        lock = locked(path)
+        try:
+            remove(path)
+            path.rmdir()
+        finally:
+            os.close(lock)
 
 
 def locked(path: Path) -> int:

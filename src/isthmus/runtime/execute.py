@@ -14,10 +14,11 @@ from isthmus.engines.resident import Resident
 from isthmus.errors import BudgetError, OptionError, StoreError
 from isthmus.frontier import Frontier
 from isthmus.graph.graph import Graph
+from isthmus.link.link import Link, Moved
 from isthmus.link.measure import ignore
 from isthmus.link.model import ModelLink
 from isthmus.memory import peak_rss
-from isthmus.policies.recipes import recipe
+from isthmus.policies.recipes import Recipe, recipe
 from isthmus.programs.program import Facts, NearEdges, Program, State
 from isthmus.runtime.budget import Near
 from isthmus.runtime.checkpoint import Checkpoints, checkpointed
@@ -109,10 +110,7 @@ def execute(
         modelled = None
         if isinstance(link, ModelLink):
             modelled = Modelled(link, chosen, graph.vertices, sum(len(side.partitions) for side in sides))
-            modelled.brought(link.take())
-        prefetched = prefetch(engines["unified"], chosen, sides, near, state) if "unified" in engines and chosen.prefetch else None
-        if modelled is not None:
-            modelled.brought(prefetched)
+        brought = bring(link, engines, chosen, sides, near, state, modelled)
         fresh = modelled is None and (saved is None or saved.done == 0)
         if near.resident and fresh and solved(program, state, facts, sides[0], engines["resident"], trace, watch):
             if saved is not None:
@@ -123,13 +121,11 @@ def execute(
             pipeline = Pipeline(link, buffers)
             stack.callback(pipeline.close)
             room = min((buffer.bytes.size for buffer in buffers), default=0)
-            least_again, profile = 0, link.profile
-            if modelled is not None and chosen.worthwhile and room:
-                least_again, profile = modelled.edges_per_launch(sides[0]), modelled.profile(room)
+            least_again = modelled.edges_per_launch(sides[0]) if modelled is not None and chosen.worthwhile else 0
             worker = Worker(module, program, state, team, least_again)
             cache = make_cache(near, chosen, program, sides, room_for_edges, team)
             parts = Parts(
-                sides, link, engines, cache, chosen, Plain(), pipeline, worker, team, room, room_for_edges, profile, modelled
+                sides, link, engines, cache, chosen, Plain(), pipeline, worker, team, room, room_for_edges, link.profile, modelled
             )
             parts.checkpoint = saved
             if chosen.queue and not near.resident and may_rerun(program, parts):
@@ -137,9 +133,10 @@ def execute(
                 stack.callback(queue.close)
                 parts.queue = queue if queue.works else None
             run(program, state, facts, frontier, parts, trace, watch)
-            if prefetched is not None and prefetched.requests and trace.iterations:
-                use = trace.iterations[0].engines["unified"]
-                use["bytes"], use["requests"] = use["bytes"] + prefetched.bytes, use["requests"] + prefetched.requests
+            if trace.iterations:
+                for name, moved in brought.items():
+                    use = trace.iterations[0].engines[name]
+                    use["bytes"], use["requests"] = use["bytes"] + moved.bytes, use["requests"] + moved.requests
         finished = time.perf_counter()
         columns = program.result(state, facts)
         seconds = {
@@ -157,6 +154,21 @@ def execute(
             summary["transfer"]["back_bytes"] = link.total.back_bytes
         summary["result"] = program.summary(columns, state)
         return Result(program.name, graph, columns, trace, summary)
+
+
+def bring(
+    link: Link, engines: dict[str, Engine], chosen: Recipe, sides: list[Side], near: Near, state: State, modelled: Modelled | None
+) -> dict[str, Moved]:
+    """What crosses the link before the first iteration, by engine: all edges of a modelled device that holds them, or pages."""
+    found: dict[str, Moved] = {}
+    if isinstance(link, ModelLink) and "resident" in engines:
+        found["resident"] = link.take()
+    if "unified" in engines and chosen.prefetch:
+        found["unified"] = prefetch(engines["unified"], chosen, sides, near, state)
+    if modelled is not None:
+        for moved in found.values():
+            modelled.brought(moved)
+    return found
 
 
 def solved(program: Program, state: State, facts: Facts, side: Side, engine: Engine, trace: Trace, watch: Watch) -> bool:

@@ -250,7 +250,10 @@ def activity_of(frontier: Frontier, side: Side, team: Team) -> Activity:
 
 def combine(side: Side, activity: Activity, others: Activity, parts: Parts, record: Iteration) -> list[Task]:
     """Ask the policy about those that are not held, and let each engine merge its partitions into few tasks."""
-    choice = parts.recipe.policy.choose(replace(others, last_edges=side.last_edges), parts.profile, side.entry_bytes)
+    profile = parts.profile
+    if parts.recipe.worthwhile and parts.modelled is not None:
+        profile = parts.modelled.profile(parts.room, others, side.entry_bytes)
+    choice = parts.recipe.policy.choose(replace(others, last_edges=side.last_edges), profile, side.entry_bytes)
     side.last_edges = activity.edges
     if parts.queue is not None:
         choice = parts.queue.take(choice, activity)

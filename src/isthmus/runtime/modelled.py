@@ -14,8 +14,9 @@ from itertools import groupby
 
 import numpy as np
 
+from isthmus.engines import compaction
 from isthmus.engines.engine import Delivery, Rows, Side
-from isthmus.frontier import Frontier
+from isthmus.frontier import Activity, Frontier
 from isthmus.kernels import rows
 from isthmus.link import costs
 from isthmus.link.clock import DEVICE, HOST, LINK, Clock
@@ -55,14 +56,19 @@ class Modelled:
     def kernel(self, delivery: Delivery, edges: int, launches: int = 1) -> float:
         return float(costs.kernel(self.device, edges, delivery.task.side.entry_bytes, launches))
 
-    def profile(self, room: int) -> Profile:
-        """The link's, for copies that fill a buffer of `room` bytes, each with a kernel of its own."""
-        seconds = float(costs.bulk(self.device, room)) + self.device.near.launch_seconds
-        return replace(self.link.profile, bandwidth=room / seconds)
+    def profile(self, room: int, activity: Activity, entry_bytes: int) -> Profile:
+        """The link's, for what is active now: every copy has its latency and a launch, and few lists are packed by one core.
+
+        A copy is as large as a buffer of `room` bytes, or as all that is active.
+        """
+        size = max(1, min(room, int(activity.edges.sum()) * entry_bytes))
+        seconds = float(costs.bulk(self.device, size)) + self.device.near.launch_seconds
+        cores = 1 if activity.vertices.sum() < compaction.FEW_ROWS else self.device.host.cores
+        return replace(self.link.profile, bandwidth=size / seconds, compaction=self.device.host.pack_bandwidth * cores)
 
     def edges_per_launch(self, side: Side) -> int:
         """Edges that cross the link in the time of one launch."""
-        return int(self.device.near.launch_seconds * self.device.link.bandwidth) // side.entry_bytes
+        return int(self.device.near.launch_seconds * self.device.link.bandwidth / side.entry_bytes)
 
     def submit(self) -> None:
         """Give what was noted so far to the clock."""

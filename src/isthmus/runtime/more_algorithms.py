@@ -24,13 +24,11 @@ from isthmus.programs.spanning_forest import SpanningForest
 from isthmus.programs.strong_components import StrongComponents
 from isthmus.programs.triangles import TriangleCount
 from isthmus.programs.widest_path import WidestPath
-from isthmus.runtime.algorithms import NOTHING, merged, must_fit, weakly_connected_components
-from isthmus.runtime.budget import plan
+from isthmus.runtime.algorithms import NOTHING, merged, must_fit, weakly_connected_components, would_fit
 from isthmus.runtime.checkpoint import checkpointed
 from isthmus.runtime.edge_result import EdgeResult
 from isthmus.runtime.execute import execute
 from isthmus.runtime.result import Result
-from isthmus.threads import default_threads
 
 BATCHES = (8, 4, 2, 1)  # sources that share reads when memory is scarce
 
@@ -144,12 +142,11 @@ def chosen_sources(graph: Graph, k: int | None, seed: int, sources: Any) -> Sequ
 
 def in_batches(graph: Graph, sources: Sequence[int], normalized: bool, endpoints: bool, how: dict[str, Any]) -> Betweenness:
     """As many sources at once as fit the budget beside all edges, or if these do not fit, at all."""
-    threads = how.get("threads") or default_threads()
     fitting: list[Betweenness] = []
     for batch in BATCHES:
         program = Betweenness(sources, batch, normalized, endpoints)
         try:
-            near = plan(graph, program, how.get("memory"), threads, how.get("policy", "auto"))
+            near = would_fit(program, graph, how)
         except BudgetError:
             if batch == BATCHES[-1]:
                 raise

@@ -6,6 +6,7 @@ when they are asked for, and written out piece by piece.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 from collections.abc import Iterator
@@ -139,7 +140,8 @@ class Result:
         except OSError as error:
             raise StoreError(f"{path}: cannot write the result: {error.strerror or error}") from error
         finally:
-            fresh.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # a read-only folder refuses this too
+                fresh.unlink(missing_ok=True)
 
     def _save_parquet(self, path: Path) -> None:
         import pyarrow.parquet as pq

@@ -64,7 +64,8 @@ def near_memory(
     program: Program, graph: Graph, chosen: Recipe, model: Device | None, memory: str | int | None, threads: int, policy: str
 ) -> Near:
     """How a budget is split; a modelled device's own memory is the default."""
-    keeps = chosen.keeps and not program.hungry and not (chosen.cache == "vertices" and program.once)
+    used_once = program.max_iter == 1 or (chosen.cache == "vertices" and program.once)
+    keeps = chosen.keeps and not program.hungry and not used_once
     index_bytes = VERTEX_BYTES if chosen.cache == "vertices" else 0
     if model is None:
         return plan(graph, program, memory, threads, policy, keeps, None, index_bytes)
