@@ -20,7 +20,7 @@ from isthmus.graph.files import aligned_empty
 from isthmus.graph.partition import cut
 from isthmus.link.link import Extents, Link
 from isthmus.link.ram import PROFILE, RamLink
-from isthmus.runtime import budget, execute
+from isthmus.runtime import budget, setup
 
 BLOCK = 64
 Edges = Counter[tuple[int, int, int]]  # (vertex, target, weight)
@@ -92,7 +92,7 @@ def mostly_cache(monkeypatch: pytest.MonkeyPatch, buffer: int) -> None:
             near.edges, near.cache = near.edges - spare, near.cache + spare
         return near
 
-    monkeypatch.setattr(execute, "plan", planned)
+    monkeypatch.setattr(setup, "plan", planned)
 
 
 def edges_of(delivery: Delivery, frontier: Frontier) -> Edges:

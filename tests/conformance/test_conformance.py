@@ -92,7 +92,11 @@ def assert_moved(result: Any, way: kinds.Way) -> None:
         if recipe in ("filter", "subway", "emogi"):  # with others edges may be near
             assert facts["transfer"]["requests"] >= sum(1 for iteration in result.trace if iteration.active_edges)
     elif budget is None:
-        assert (facts["policy"], facts["transfer"]["bytes"]) == ("resident", 0)
+        assert facts["policy"] == "resident"
+        if far == "model" and len(result.trace):  # all edges cross once for every pass
+            assert facts["transfer"]["bytes"] >= facts["graph"]["edge_bytes"]
+        else:
+            assert facts["transfer"]["bytes"] == 0
 
 
 @pytest.mark.parametrize(("case", "name"), pairs(), indirect=["case"])
