@@ -64,7 +64,10 @@ class Modelled:
         size = max(1, min(room, int(activity.edges.sum()) * entry_bytes))
         seconds = float(costs.bulk(self.device, size)) + self.device.near.launch_seconds
         cores = 1 if activity.vertices.sum() < compaction.FEW_ROWS else self.device.host.cores
-        return replace(self.link.profile, bandwidth=size / seconds, compaction=self.device.host.pack_bandwidth * cores)
+        packing = self.device.host.pack_bandwidth * cores
+        if size < room:  # one copy, so nothing crosses while its lists are packed
+            packing = 1 / (1 / packing + seconds / size)
+        return replace(self.link.profile, bandwidth=size / seconds, compaction=packing)
 
     def edges_per_launch(self, side: Side) -> int:
         """Edges that cross the link in the time of one launch."""
