@@ -189,6 +189,23 @@ def test_ctrl_c(large: Path, tmp_path: Path, policy: str, delay: float) -> None:
     assert seconds < 2  # a second, and some for a busy machine
 
 
+def test_ctrl_c_says_where_the_run_goes_on(large: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    endless = ["--tol", "1e-300", "--max-iter", "100000"]
+    command = [*COMMAND, "run", "pagerank", large, *endless, "--memory", "5%", "--checkpoint", folder, "--checkpoint-every", "0"]
+    process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    end = time.monotonic() + 40
+    while not list(folder.glob("pass-*")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    (kept,) = folder.glob("pass-*")
+    assert process.returncode == 130
+    assert re.sub(r"note: .*\n", "", err) == f"error: interrupted; the same command, given again, goes on from {kept}\n"
+
+
 def links(folder: Path, known: set[str] = frozenset()) -> list[str]:  # type: ignore[assignment]
     """Where the links of a folder lead, but for those of known names."""
     found = []

@@ -51,7 +51,7 @@ def main() -> NoReturn:
     except IsthmusError as error:
         stop(str(error), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        stop("interrupted; nothing was changed", INTERRUPTED)
+        stop(f"interrupted; {signals.left()}", INTERRUPTED)
     except OSError as error:
         stop(f"{error.filename or 'input or output'}: {error.strerror or error}", 1)
     except MemoryError:

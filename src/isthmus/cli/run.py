@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from isthmus.cli import signals
 from isthmus.cli.compose import compose
 from isthmus.cli.options import Json, StorePath, Threads
 from isthmus.policies.words import WORDS
@@ -273,6 +274,8 @@ def act(
 
         page.check(report)
     graph = open_graph(store)
+    if checkpoint is not None:
+        signals.checkpoints.append(checkpoint)
     with Watch(name) as watch:
         result = getattr(isthmus, name)(
             graph, **parsed(answer, graph), memory=memory, policy=policy, without=names(without), device=device, threads=threads,

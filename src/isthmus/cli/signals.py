@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
 heard: list[int] = []
+checkpoints: list[Path] = []  # folders that outlive an interrupted command
 
 
 def listen() -> None:
@@ -37,3 +39,12 @@ def check() -> None:
     """Stop here if a signal has been heard."""
     if heard:
         raise KeyboardInterrupt if heard[0] == signal.SIGINT else SystemExit(128 + heard[0])
+
+
+def left() -> str:
+    """What an interrupted command leaves behind, in words."""
+    from isthmus.runtime.checkpoint import found
+
+    for newest in [kept for folder in checkpoints for kept in found(folder)[-1:]]:
+        return f"the same command, given again, goes on from {newest}"
+    return "nothing was changed"
