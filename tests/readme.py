@@ -1,6 +1,7 @@
 """Run every command that README.md and the user guide show, in an empty folder. Not a pytest file: .ci/run calls it.
 
-Lines that begin with `$ ` in console blocks are commands; python blocks are run as scripts in the same folder.
+Lines that begin with `$ ` in console blocks are commands; python blocks are run as scripts in the same folder, and must print
+what their lines that begin with `#> ` say, if there are any.
 `make` lines are left to .ci/run, which runs the same targets, and `pip install` needs a published package.
 """
 
@@ -16,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = ("make ", "pip install", "git clone", "cd ")
-PAGES = ("README.md", "docs/programs.md", "docs/calibration.md", "docs/compare.md", "docs/model.md", "docs/checkpoints.md")
+PAGES = ("README.md", *(f"docs/{name}.md" for name in ("algorithms", "programs", "calibration", "compare", "model", "checkpoints")))
 
 
 def blocks(text: str) -> list[tuple[str, str]]:
@@ -30,6 +31,11 @@ def commands(kind: str, body: str) -> list[list[str]]:
     return [["bash", "-c", line] for line in lines if not line.startswith(ELSEWHERE)]
 
 
+def as_shown(body: str, printed: str) -> bool:
+    shown = re.findall(r"^#> (.*)$", body, re.MULTILINE)
+    return not shown or shown == printed.splitlines()
+
+
 def main() -> int:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     ran = failed = 0
@@ -40,11 +46,12 @@ def main() -> int:
             for command in commands(kind, body):
                 start = time.perf_counter()
                 done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False)
+                passed = done.returncode == 0 and as_shown(body, done.stdout)
                 ran += 1
-                failed += done.returncode != 0
+                failed += not passed
                 shown = command[-1] if kind == "console" else f"python: {body.strip().splitlines()[0]} ..."
-                print(f"{'ok    ' if done.returncode == 0 else 'FAILED'} {time.perf_counter() - start:6.1f} s  {shown}", flush=True)
-                if done.returncode:
+                print(f"{'ok    ' if passed else 'FAILED'} {time.perf_counter() - start:6.1f} s  {shown}", flush=True)
+                if not passed:
                     print(done.stdout, done.stderr)
     print(f"documented commands: {ran - failed} passed, {failed} failed")
     return int(failed > 0 or ran == 0)
