@@ -11,18 +11,19 @@ SOURCE = Path(__file__).parent.parent / "src" / "isthmus"
 # A part may import itself and parts of a lower rank. Parts of one rank do not know each other.
 RANKS = {
     "errors": 0,
-    "memory": 1, "progress": 1, "threads": 1,
-    "kernels": 2,
-    "graph": 3,
-    "link": 4,
-    "frontier": 5,
-    "programs": 6,
-    "engines": 7,
-    "cache": 8,
-    "policies": 9, "schedule": 9,
-    "runtime": 10,
-    "stream": 11, "report": 11,
-    "cli": 12,
+    "checks": 1,
+    "memory": 2, "progress": 2, "threads": 2,
+    "kernels": 3,
+    "graph": 4,
+    "link": 5,
+    "frontier": 6,
+    "programs": 7,
+    "engines": 8,
+    "cache": 9,
+    "policies": 10, "schedule": 10,
+    "runtime": 11,
+    "stream": 12, "report": 12,
+    "cli": 13,
 }  # fmt: skip
 MODULES = sorted(SOURCE.rglob("*.py"))
 

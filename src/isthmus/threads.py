@@ -12,8 +12,10 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from types import TracebackType
 from typing import Self, TypeVar
 
+from isthmus.checks import whole
 from isthmus.errors import OptionError
 
+MOST = 1024  # threads; more are a slip of the finger
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -24,7 +26,7 @@ def default_threads() -> int:
     if wish:
         if not wish.isdecimal() or int(wish) < 1:
             raise OptionError(f"ISTHMUS_THREADS: expected a number of threads, got {wish!r}")
-        return int(wish)
+        return whole("ISTHMUS_THREADS", int(wish), 1, MOST)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -32,17 +34,13 @@ def checked(threads: int | None) -> int:
     """A number of threads as asked for, or the default."""
     if threads is None:
         return default_threads()
-    if threads < 1:
-        raise OptionError(f"threads: expected at least 1, got {threads}")
-    return threads
+    return whole("threads", threads, 1, MOST)
 
 
 class Pool:
     """Worker threads. Leaving the `with` block drops what has not started and waits for what has."""
 
     def __init__(self, threads: int | None = None) -> None:
-        if threads is not None and threads < 1:
-            raise OptionError(f"threads: expected at least 1, got {threads}")
         self.threads = checked(threads)
         self._executor = ThreadPoolExecutor(self.threads, thread_name_prefix="isthmus")
 

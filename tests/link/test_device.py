@@ -47,9 +47,9 @@ def test_what_policies_see() -> None:
 
 def test_a_file_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text('base = "a100"\nname = "Mine"\n[link]\nbandwidth = { value = 20e9, source = "measured here" }\n')
+    path.write_text('base = "a100"\nname = "Mine"\n[link]\nbandwidth = { value = 24e9, source = "measured here" }\n')
     device = find(f"model:{path}")
-    assert (device.name, device.link.bandwidth, device.sources["link.bandwidth"]) == ("Mine", 20e9, "measured here")
+    assert (device.name, device.link.bandwidth, device.sources["link.bandwidth"]) == ("Mine", 24e9, "measured here")
     assert device.near == find("a100").near, "the rest is that of the base"
 
 
@@ -90,6 +90,7 @@ def refused(text: str, match: str) -> None:
 def test_missing() -> None:
     refused(changed("in_flight", ""), r"mine\.toml: \[link\] in_flight is missing; give in_flight = \{ value")
     refused(changed("name", ""), r'mine\.toml: name: expected name = "\.\.\.", got nothing')
+    refused(changed("name", '"a\tb"'), r"mine\.toml: name: expected")
     refused(changed("name", "7"), r"mine\.toml: name: expected .*, got 7")
 
 
@@ -126,6 +127,9 @@ def test_figures_that_do_not_fit_together() -> None:
     ("push_share", "5e-324", r"push_share: value: expected a number from 1e-18 to 1e18"),
     ("cores", "1" + 400 * "0", r"cores: value: expected a whole number from 1 to 1e18"),
     ("cores", "1000000000000", r"\[host\] cores: expected at most 65,536, got 1,000,000,000,000"),
+    ("request_bytes", "4096", r"\[link\] request_bytes: expected at most 2,048, got 4,096"),
+    ("direct", "[4e9, 3e9, 2e9, 1e9]", r"\[link\] direct: expected bandwidths that ascend, to about 1\.23e\+10"),
+    ("direct", "[1e9, 1e10, 1e12, 1e15]", r"\[link\] direct: expected bandwidths that ascend, to about 1\.23e\+10"),
     ("block_bytes", str(1 << 40), r"\[managed\] block_bytes: expected at most 1,073,741,824, got"),
 ])  # fmt: skip
 def test_figures_that_no_device_has(key: str, value: str, message: str) -> None:

@@ -12,10 +12,10 @@ from isthmus.link.hints import Hint
     [
         ("none", False, False, True, True),
         ("prefetch", True, False, True, True),
-        ("accessed-by", False, True, False, False),
+        ("accessed-by", False, True, False, True),
         ("preferred-location", False, False, True, True),
         ("read-mostly", False, False, True, False),
-        ("prefetch+accessed-by", True, True, False, False),
+        ("prefetch+accessed-by", True, True, False, True),
         ("prefetch+preferred-location", True, False, True, True),
         ("prefetch+read-mostly", True, False, True, False),
     ],

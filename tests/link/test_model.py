@@ -127,7 +127,7 @@ def test_evicted_pages_go_back_unless_they_are_copies(hint: Hint) -> None:
     moved = link.take()
     back = 0 if hint is Hint.READ_MOSTLY else 3 * 4096
     assert (moved.bytes, moved.faults, moved.back_bytes) == (5 * 4096, 5, back)
-    assert moved.requests == (5 * 4096 + back) // 128
+    assert moved.requests == 5 * 4096 // 128, "what goes back is counted apart"
     assert moved.link_seconds == pytest.approx(float(costs.paged(small, 5 * 4096, moved.batches, 5, back)))
 
 

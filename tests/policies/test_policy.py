@@ -92,7 +92,8 @@ def test_variants():
     assert recipe("unified:prefetch+accessed-by").prefetch
     assert recipe("unified:none").name == "unified"
     assert recipe("scaph:scaph").name == "scaph"
-    assert recipe("scaph:hbase").rounds == {"filter": 1}
-    assert not recipe("scaph:lbase").keeps
+    assert recipe("scaph:hbase").rounds == {"filter": 1, "compaction": 1, "cache": 1}
+    assert recipe("scaph:lbase").keeps and not recipe("scaph:lbase").queue
+    assert not recipe("scaph:lvsp").keeps
     with pytest.raises(OptionError, match=r"policy: expected one of scaph:scaph, scaph:hvsp, .*, got 'scaph:fast'"):
         recipe("scaph:fast")

@@ -32,6 +32,67 @@ def graph():
     return ist.read((np.array([0, 1, 2]), np.array([1, 2, 3]), np.array([5, 3, 9], np.int32)))
 
 
+def test_whole_numbers_of_more_than_64_bits():
+    with pytest.raises(ProgramError, match=r"has 2 \*\* 70, and whole numbers have 64 bits"):
+
+        @ist.monotone(initial=math.inf)
+        def far(value):
+            return value + 2**70
+
+    with pytest.raises(ProgramError, match=r"has 1 << 64, and whole numbers have 64 bits"):
+
+        @ist.monotone(initial=math.inf)
+        def shifted(value):
+            return value + (1 << 64)
+
+    with pytest.raises(ProgramError, match="has 10000000000000000000000, and"):
+
+        @ist.accumulative()
+        def long(delta):
+            return delta / 10000000000000000000000
+
+
+@pytest.mark.parametrize("column", ["vertex", "predecessor", "labels", "", 3])
+def test_columns_that_mean_something_else(column):
+    with pytest.raises(ProgramError, match="column: expected a name other than vertex, predecessor"):
+
+        @ist.monotone(initial=math.inf, column=column)
+        def hops(value):
+            return value + 1
+
+
+def test_columns_that_only_look_like_others(graph):
+    @ist.monotone(initial=math.inf, column="distance_km")
+    def far(value, weight):
+        return value + 0.5 * weight
+
+    assert ist.run(far(source=0), graph).values.tolist() == [0, 2.5, 4, 8.5]
+
+
+def test_a_threshold_of_zero_ends(graph):
+    @ist.accumulative(threshold=0)
+    def halved(delta, degree):
+        return 0.8 * delta / degree
+
+    ring = ist.read((np.array([0, 1, 2]), np.array([1, 2, 0])))
+    assert ist.run(halved(source=0), ring).values.sum() == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize("number", [2**70, 2**63])
+def test_starts_of_more_than_64_bits(number):
+    with pytest.raises(ProgramError, match="initial: expected a number"):
+
+        @ist.monotone(initial=number)
+        def much(value):
+            return value
+
+    with pytest.raises(ProgramError, match="start: expected a number"):
+
+        @ist.monotone(initial=0, combine="max", start=number)
+        def more(value):
+            return value
+
+
 def test_unknown_combine():
     with pytest.raises(ProgramError, match=quoting("def summed(value)", "expected one of min, max, got 'sum'")):
 

@@ -285,6 +285,25 @@ def test_no_vertex_is_right_at_once():
     assert result.trace.notes == []
 
 
+@pytest.mark.parametrize("alpha", [0.9, 0.91, 0.95, 0.999])
+@pytest.mark.parametrize("kind", [{"personalization": {0: 1}}, {"dangling": {1: 1}}, {"personalization": {0: 1e308, 1: 1e308}}])
+def test_all_mass_at_one_vertex(alpha, kind):
+    """Sweeps that go too far took more from it than it had."""
+    for graph in (build([(0, 1, None)], 3, directed=False), ist.generate("grid", rows=5, columns=4), ist.generate("star", vertices=9)):
+        result = ist.pagerank(graph, alpha, tol=1e-9, max_iter=100_000, **kind)
+        like = ist.pagerank(graph, alpha, tol=1e-9, max_iter=100_000, device="model:rtx2080ti", **kind)  # by deltas
+        assert result.summary()["result"]["converged"]
+        assert np.abs(result.values - like.values).sum() <= 2e-9
+
+
+@pytest.mark.parametrize("weight", [1e308, 5e-324])
+def test_weights_that_do_not_add_up(weight):
+    graph = build([(0, 1, weight), (0, 2, weight), (1, 2, 1.0)], 3)
+    for run in (ist.pagerank, lambda g, **how: ist.php(g, 0, **how), lambda g, **how: ist.personalized_pagerank(g, [0], **how)):
+        with pytest.raises(OptionError, match="weight: the weights at a vertex add up to more, or to less, than float64 can divide by"):
+            run(graph, weight=True)
+
+
 def test_options_that_make_no_sense():
     graph = build([(0, 1, None)], 2)
     for alpha in (0, 1, -0.5, math.nan):

@@ -40,7 +40,7 @@ def loaded(path: Path, **how: Any) -> Any:
     except OSError as error:
         raise OptionError(f"{path}: {error.strerror or error}") from error
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise GraphFormatError(f"{path}: expected a NumPy file (.npy or .npz): {error}") from error
+        raise GraphFormatError(f"{path}: expected a NumPy file (.npy or .npz) of numbers") from error
 
 
 def read_sizes(text: str) -> list[int]:

@@ -222,7 +222,10 @@ def parse_numbers(texts: list[str] | None, graph: Any, what: str) -> dict[Any, f
             size = None
         if size is None:
             raise OptionError(f"expected VERTEX={what} such as 7=0.5, got {text!r}")
-        numbers[graph.ids.parse(vertex)] = size
+        number = graph.ids.parse(vertex)
+        if number in numbers:
+            raise OptionError(f"expected every vertex once, got {vertex} twice")
+        numbers[number] = size
     return numbers
 
 

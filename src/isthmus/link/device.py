@@ -20,6 +20,8 @@ from isthmus.link.link import Profile
 
 PREFIX = "model:"
 LEAST_PAGE, MOST_BYTES, MOST_CORES = 512, 1 << 30, 1 << 16  # of a page, of a block of pages, of a host
+MOST_REQUEST = 2048  # bytes, so that the least buffer holds a list wherever its requests begin
+FASTER = 1.1  # a kernel may read host memory a little faster than the copy engine was measured to
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ def parse(text: str, file: str) -> Device:
         raise OptionError(f"{file}: base: expected one of {', '.join(builtin())}, got {base!r}")
     inherited = tomllib.loads(read(folder() / f"{base}.toml")) if base else {}
     name = tables.pop("name", None)
-    if not isinstance(name, str) or not name:
+    if not isinstance(name, str) or not name.isprintable() or not name.strip():
         raise OptionError(f'{file}: name: expected name = "...", {got(name)}')
     for key in tables.keys() - SECTIONS.keys():
         raise OptionError(f"{file}: {key}: unknown; expected name, base and the tables {', '.join(SECTIONS)}")
@@ -191,7 +193,10 @@ def checked(device: Device, file: str) -> Device:
             f"{file}: [link] sector_bytes <= request_bytes <= [managed] page_bytes <= first_bytes <= block_bytes: "
             f"expected powers of two in this order, got {', '.join(map(str, sizes))}"
         )
-    for where, count, most in (("[managed] block_bytes", managed.block_bytes, MOST_BYTES), ("[host] cores", device.host.cores, MOST_CORES)):
+    for where, count, most in (
+        ("[link] request_bytes", link.request_bytes, MOST_REQUEST), ("[managed] block_bytes", managed.block_bytes, MOST_BYTES),
+        ("[host] cores", device.host.cores, MOST_CORES),
+    ):  # fmt: skip
         if count > most:
             raise OptionError(f"{file}: {where}: expected at most {most:,}, got {count:,}")
     if managed.page_bytes < LEAST_PAGE:
@@ -199,6 +204,9 @@ def checked(device: Device, file: str) -> Device:
     steps = link.request_bytes // link.sector_bytes
     if len(link.direct) != steps:
         raise OptionError(f"{file}: [link] direct: expected {steps} bandwidths, one for every number of sectors, got {len(link.direct)}")
+    if list(link.direct) != sorted(link.direct) or link.direct[-1] > FASTER * link.bandwidth:
+        top = f"{link.bandwidth:g}, which is that of bulk"
+        raise OptionError(f"{file}: [link] direct: expected bandwidths that ascend, to about {top}, got {list(link.direct)}")
     return device
 
 

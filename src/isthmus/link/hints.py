@@ -43,4 +43,4 @@ class Hint(Enum):
 
         A preferred location changes nothing where only one device reads, so such pages are sent back, too.
         """
-        return self.evicts and not self.value.endswith("read-mostly")
+        return not self.value.endswith("read-mostly")

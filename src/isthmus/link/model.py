@@ -148,7 +148,7 @@ class ModelLink(Link):
         """Pages that came without one."""
         back = migrated.evicted if self._hint.copies_back else 0
         seconds = costs.bulk(self.device, migrated.bytes, migrated.migrations) + back / self.device.link.back_bandwidth
-        return Moved(migrated.bytes, back, self._full(migrated.bytes) + self._full(back), migrated.migrations, link_seconds=seconds)
+        return Moved(migrated.bytes, back, self._full(migrated.bytes), migrated.migrations, link_seconds=seconds)
 
     def _full(self, size: int) -> int:
         """Requests that carry `size` bytes when all are full."""

@@ -65,7 +65,7 @@ class Recipe:
     correct: bool = False  # correct the link's rates by what reads really took
     ahead: bool = False  # read for the next iteration before this one ends, where it is known
     recompute: bool = False  # one more round while the link is the bottleneck
-    combine: str = "buffers"  # partitions in a task: as many as a buffer holds; or neighbours, at most k; or apart
+    combine: str = "buffers"  # partitions in a task: as many as a buffer holds; or neighbours, at most k; or whole ones apart; or all
     order: str = "plain"  # of tasks; or by contribution
     queue: bool = False  # whole partitions stay, and run again while others are on their way
     pages: bool = False  # lists are read through pages; without a cache only a few of them stay
@@ -74,6 +74,7 @@ class Recipe:
     overlap: bool = True  # on a modelled device: packing, transfers and kernels of different tasks go on at once
     deltas: bool = False  # PageRank by deltas, whose active set shrinks
     modelled: Mapping[str, Any] = field(default_factory=dict)  # what is another on modelled devices
+    turns: bool = True  # a search that goes level by level may turn round and seek from the unreached
     host_decides: bool = True  # the host needs the frontier; otherwise a kernel finds its own way
 
     @property
@@ -85,18 +86,19 @@ class Recipe:
         """The recipe with some parts switched off."""
         unknown = [name for name in switched_off if name not in SWITCHES]
         if unknown:
-            raise OptionError(f"without: expected some of {', '.join(SWITCHES)}, got {', '.join(unknown)}")
+            raise OptionError(f"without: expected some of {', '.join(SWITCHES)}, got {', '.join(unknown) or 'an empty name'}")
         off: dict[str, Any] = {}
         for name in switched_off:
             off |= SWITCHES[name]
         return replace(self, **off)
 
     def on_model(self, sides: int, levels: bool) -> Recipe:
-        """Without what goes by the seconds that things really take; with what it has for such devices and one side of a graph.
+        """Without what goes by the seconds that things really take, and what no published system does; with what it has for such
+        devices and one side of a graph.
 
         `levels`: a search that goes level by level can turn round, which saves more than further rounds.
         """
-        timeless = replace(self, settle=False, merge=False, correct=False, ahead=False)
+        timeless = replace(self, settle=False, merge=False, correct=False, ahead=False, turns=bool(self.modelled))
         if not self.modelled or sides > 1:
             return timeless
         return replace(timeless, **self.modelled, rounds={} if levels else USED_UP)
@@ -113,16 +115,17 @@ def by_value(variant: str) -> Recipe:
     """Scaph, or one of the variants it is compared with."""
     chosen = scaph.VARIANTS[variant]
     name = "scaph" if variant == "scaph" else f"scaph:{variant}"
-    rounds = {"filter": chosen.runs - 1} if chosen.runs > 1 else {}
-    keeps = chosen.queue and variant not in scaph.ONCE
-    return Recipe(name, scaph.ByValue(name, chosen), "partitions" if keeps else "none", rounds, queue=keeps, deltas=True)
+    rounds = dict.fromkeys(("filter", "compaction", "cache"), chosen.runs - 1) if chosen.runs > 1 else {}
+    cache = "none" if variant in scaph.PACKED else "partitions"
+    queue = chosen.queue and variant not in scaph.ONCE
+    return Recipe(name, scaph.ByValue(name, chosen), cache, rounds, combine="whole apart", queue=queue, turns=False, deltas=True)
 
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
         Recipe("filter", Fixed("filter", FILTER), ahead=True),
-        Recipe("subway", Fixed("subway", COMPACTION), rounds={"compaction": UNTIL_SETTLED}, overlap=False),
+        Recipe("subway", Fixed("subway", COMPACTION), rounds={"compaction": UNTIL_SETTLED}, turns=False, overlap=False),
         Recipe("emogi", Fixed("emogi", ZERO_COPY), host_decides=False),
         paged("none"),
         Recipe(
@@ -131,7 +134,7 @@ RECIPES: dict[str, Recipe] = {
         by_value("scaph"),
         Recipe(
             "hytgraph", hytgraph.HyTGraph(round_up=False), "vertices", {"filter": 1, "cache": 1}, combine="neighbours",
-            order="contribution", deltas=True,
+            order="contribution", turns=False, deltas=True,
         ),
         Recipe("auto", Cheapest(), "partitions", settle=True, merge=True, correct=True, ahead=True, recompute=True, modelled=PACKING),
     )

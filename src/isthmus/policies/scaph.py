@@ -10,10 +10,10 @@ knows, so the paper decides by what it has: UD, the edges of the active vertices
 High-value partitions are run again by `schedule/rounds.py`; of low-value ones UD is packed, moved and run once. The
 evaluation (section 6.3) compares four variants: HVSP takes everything for high, LVSP everything for low, HBASE runs a
 loaded partition several times at once instead of through the queue (after CLIP), LBASE is LVSP without the packing, so
-whole partitions run once (after Graphie).
+whole partitions run once (after Graphie) and stay while there is room. All of them bring and run whole partitions one by one.
 
-Where this differs: the release has only the first test. The paper does not say how often HBASE runs a partition, nor
-what came before the first iteration; we take twice, and nothing.
+Where this differs: the release has only the first test. The paper does not say how often HBASE runs a partition, whether
+it keeps any, nor what came before the first iteration; we take twice, yes, and nothing.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class ByValue(Policy):
         return self._scaph.choose(activity, activity.last_edges)
 
 
-ONCE = ("lvsp", "lbase")  # variants that run nothing again, so that nothing stays
+ONCE = ("lvsp", "lbase")  # variants that run nothing again
+PACKED = ("lvsp",)  # that bring nothing whole, so that nothing can stay
 VARIANTS = {
     "scaph": Scaph(),
     "hvsp": Scaph(alpha=0, beta=0),

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus.checks import by_vertex, finite_above_0, whole
 from isthmus.errors import OptionError
 from isthmus.kernels import currents as kernels
 from isthmus.programs.declared import Monotone, monotone
@@ -49,7 +50,9 @@ def path_over_resistances(ohms: float, weight: float) -> float:
 def path_resistances(held: list[Any], resistances: bool, directed: bool) -> Monotone:
     """The least resistance of a path from every vertex to one that is held."""
     declare = monotone(initial=np.inf, combine="min", start=0.0, column="ohms", sides=both_ways(directed))
-    return declare(path_over_resistances if resistances else path_over_conductances)(held)
+    paths = declare(path_over_resistances if resistances else path_over_conductances)(held)
+    paths.name = "circuit"
+    return paths
 
 
 class Circuit(Program):
@@ -68,20 +71,15 @@ class Circuit(Program):
         self, fixed: dict[Any, float], currents: dict[Any, float], ohms: Array, resistances: bool = False, tol: float = 1e-6,
         max_iter: int = 10_000, directed: bool = False,
     ) -> None:  # fmt: skip
+        fixed, currents = by_vertex("fixed", fixed), by_vertex("currents", currents)
         if not fixed:
             raise OptionError("fixed: expected at least one vertex that is held at a voltage")
-        for option, given in (("fixed", fixed), ("currents", currents)):
-            for vertex, value in given.items():
-                if not np.isfinite(value):
-                    raise OptionError(f"{option}: expected a finite number, got {value} for vertex {vertex!r}")
-        if not (tol > 0 and np.isfinite(tol)):
-            raise OptionError(f"tol: expected a finite number above 0, got {tol}")
-        if max_iter < 1:
-            raise OptionError(f"max_iter: expected at least 1, got {max_iter}")
         both = next((vertex for vertex in currents if vertex in fixed), None)
         if both is not None:
             raise OptionError(f"currents: vertex {both!r} is held at a voltage, which sets its current")
-        self.fixed, self.currents, self.ohms, self.tol, self.steps_left = fixed, currents, ohms, tol, max_iter
+        self.fixed, self.currents, self.ohms, self.tol, self.steps_left = (
+            fixed, currents, ohms, finite_above_0("tol", tol), whole("max_iter", max_iter, 1),
+        )  # fmt: skip
         self._divide = resistances
         self.sides = both_ways(directed)
         self._reference = (min(fixed.values()) + max(fixed.values())) / 2  # voltages are kept relative to it

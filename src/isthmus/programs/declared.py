@@ -16,11 +16,12 @@ writes its edge function by hand.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
+from isthmus.checks import is_real
 from isthmus.errors import OptionError, ProgramError
 from isthmus.kernels import vertices
 from isthmus.programs.message import INT_MAX, INT_MIN, Message
@@ -47,6 +48,7 @@ class Monotone(Program):
             start = 0  # who knows nothing has nothing to send
         if start is not None and not is_number(start):
             raise rule(message, f"start: expected a number, got {start!r}")
+        check_column(message, column, initial == "vertex")
         if not isinstance(sides, tuple) or not sides or not set(sides) <= set(SIDES):
             raise rule(message, f"sides: expected ('out',), ('in',) or both, got {sides!r}")
         self.name, self.message, self.initial, self.combine = message.name, message, initial, combine
@@ -135,7 +137,8 @@ def edge(x, u, v, w, state, params):
 
 
 def is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool) and not np.isnan(value)
+    """A number that a value of 64 bits can hold, or an infinity."""
+    return is_real(value) and (isinstance(value, float | np.floating) or INT_MIN <= value <= INT_MAX)
 
 
 def rule(message: Message, complaint: str) -> ProgramError:
@@ -143,10 +146,19 @@ def rule(message: Message, complaint: str) -> ProgramError:
     return ProgramError(f"{message.where}: {message.name}: {complaint}\n{message.quoted}")
 
 
+def check_column(message: Message, column: Any, of_vertices: bool) -> None:
+    """A column's name must not mean something else to a result: `labels` hold vertices, and so do predecessors."""
+    taken = ("vertex", "predecessor") if of_vertices else ("vertex", "predecessor", "labels")
+    if not isinstance(column, str) or not column or column in taken:
+        raise rule(message, f"column: expected a name other than {', '.join(taken)}, got {column!r}")
+
+
 def as_sources(source: Any) -> list[Any]:
     if source is None:
         return []
-    return list(source) if isinstance(source, list | tuple | set | np.ndarray) else [source]
+    if isinstance(source, np.ndarray) and not source.ndim:
+        return [source.item()]
+    return list(source) if isinstance(source, Iterable) and not isinstance(source, str | bytes) else [source]
 
 
 def vertex_bytes(message: Message) -> int:
@@ -191,6 +203,8 @@ class Accumulative(Program):
             raise rule(message, f"initial: expected a finite number, got {initial!r}")
         if not is_number(threshold) or threshold < 0:
             raise rule(message, f"threshold: expected a number of at least 0, got {threshold!r}")
+        check_column(message, column, False)
+        threshold = max(threshold, np.finfo(np.float64).tiny)  # below which halves may round back to what they were
         self.name, self.message, self.initial, self.threshold, self.column = message.name, message, initial, threshold, column
         self.state_bytes = 24 + vertex_bytes(message)
         self.values_given = dict(message.defaults)

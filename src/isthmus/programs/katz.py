@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus.checks import finite_above_0, whole
 from isthmus.errors import OptionError
 from isthmus.kernels import scores
 from isthmus.programs.program import Array, Facts, Program, State
@@ -30,12 +31,10 @@ class Katz(Program):
     def __init__(
         self, alpha: float = 0.1, beta: float = 1.0, tol: float = 1e-6, max_iter: int = 1000, weight: bool = False, pulls: bool = True
     ) -> None:
-        for name, value in (("alpha", alpha), ("beta", beta), ("tol", tol)):
-            if not (value > 0 and np.isfinite(value)):
-                raise OptionError(f"{name}: expected a finite number above 0, got {value}")
-        if max_iter < 1:
-            raise OptionError(f"max_iter: expected at least 1, got {max_iter}")
-        self.alpha, self.beta, self.tol, self.max_iter, self.pulls = float(alpha), float(beta), tol, max_iter, pulls
+        self.alpha, self.beta, self.tol = (
+            finite_above_0(name, value) for name, value in (("alpha", alpha), ("beta", beta), ("tol", tol))
+        )
+        self.max_iter, self.pulls = whole("max_iter", max_iter, 1), pulls
         self._weight = weight
         self.sides = ("in",) if pulls else ("out",)
         self.error_bound = np.inf

@@ -47,6 +47,7 @@ class Message:
         source = Source.of(function)
         source.check_arguments()
         source.check_names()
+        source.check_constants()
         defaults = source.defaults()
         plain = FunctionType(function.__code__, {**function.__globals__, **NAMES}, function.__name__, function.__defaults__)
         whole = keeps_whole(source.tree)
@@ -155,6 +156,14 @@ class Source:
             if node.id not in own:
                 raise self.wrong(node.lineno, f"uses the name {node.id!r}, which kernels do not have; make it a parameter with a default")
 
+    def check_constants(self) -> None:
+        """Whole numbers of more than 64 bits would be others in a kernel."""
+        for node in [each for each in ast.walk(ast.Module(self.tree.body, [])) if isinstance(each, ast.expr)]:
+            number = constant(node)
+            if number is not None and not INT_MIN <= number <= INT_MAX:
+                text = ast.unparse(node)
+                raise self.wrong(node.lineno, f"has {text}, and whole numbers have 64 bits; write a real one, such as 2.0 ** 70")
+
     def defaults(self) -> dict[str, int | float]:
         parameters = inspect.signature(self.function).parameters
         found: dict[str, int | float] = {}
@@ -181,6 +190,18 @@ class Source:
         if ast.get_docstring(tree) is not None:
             tree.body = tree.body[1:] or [ast.Pass()]
         return f"@compiled\n{ast.unparse(tree)}\n"
+
+
+def constant(node: ast.AST) -> int | None:
+    """The whole number that a literal, a power of literals or a shifted one is; None: it is none of these."""
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) is int else None
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Pow | ast.LShift):
+        return None
+    left, right = constant(node.left), constant(node.right)
+    if left is None or right is None or not 0 <= right <= 1024:
+        return None
+    return left**right if isinstance(node.op, ast.Pow) else left << right
 
 
 def keeps_whole(tree: ast.FunctionDef) -> bool:

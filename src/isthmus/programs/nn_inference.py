@@ -52,8 +52,8 @@ class Layers:
         numbers = numbers.astype(np.int64)
         if (numbers == 0).any():
             return cls.of_numbers(numbers, vertices)
-        if int(numbers.sum()) != vertices:
-            raise OptionError(f"layers: expected sizes that add up to {vertices} vertices, got {numbers.tolist()}: {numbers.sum()}")
+        if sum(numbers.tolist()) != vertices:  # without end, unlike NumPy's
+            raise OptionError(f"layers: expected sizes that add up to {vertices} vertices, got {numbers.tolist()}: {sum(numbers.tolist())}")
         return cls(np.arange(vertices, dtype=np.uint32), [0, *np.cumsum(numbers).tolist()])
 
     @classmethod

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus.checks import above_0, between_0_and_1, by_vertex, is_real, whole
 from isthmus.errors import OptionError
 from isthmus.kernels import sweeps
 from isthmus.programs.program import Array, Facts, NearEdges, Program, Seen, State
@@ -40,13 +41,8 @@ class PageRank(Program):
         self, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 1000, teleport: dict[Any, float] | None = None,
         strengths: Array | None = None, pulls: bool = True, beside: int = 0,
     ) -> None:  # fmt: skip
-        if not 0 < alpha < 1:
-            raise OptionError(f"alpha: expected a number between 0 and 1, got {alpha}")
-        if not tol > 0:
-            raise OptionError(f"tol: expected a number above 0, got {tol}")
-        if max_iter < 1:
-            raise OptionError(f"max_iter: expected at least 1, got {max_iter}")
-        self.alpha, self.tol, self.max_iter, self.teleport, self.strengths = alpha, tol, max_iter, teleport, strengths
+        self.alpha, self.tol, self.max_iter = between_0_and_1("alpha", alpha), above_0("tol", tol), whole("max_iter", max_iter, 1)
+        self.teleport, self.strengths = teleport, strengths
         self.pulls = pulls
         self.sides = ("in",) if pulls else ("out",)
         self.state_bytes = 16 + (4 if strengths is None else 8) + (8 if teleport is not None else 0) + beside
@@ -154,10 +150,11 @@ class PageRank(Program):
 def teleport_vector(shares: dict[Any, float], facts: Facts) -> Array:
     """Shares by user id as a vector that sums to one."""
     vector = np.zeros(facts.vertices)
+    most = max(by_vertex("personalization, dangling", shares).values(), default=0.0)
     for vertex, share in shares.items():
-        if not share >= 0 or not np.isfinite(share):
+        if not share >= 0:
             raise OptionError(f"expected shares of at least 0, got {share} for vertex {vertex!r}")
-        vector[facts.number(vertex)] += share
+        vector[facts.number(vertex)] += share / (most or 1.0)  # whose sum is finite
     if vector.sum() <= 0:
         raise OptionError("expected at least one vertex with a share above 0")
     vector /= vector.sum()
@@ -191,7 +188,11 @@ def edge(x, u, v, w, state, params):
         return State((np.zeros(facts.vertices),), None)
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        return {"strength": state.arrays[0]}
+        strengths = state.arrays[0]
+        with np.errstate(divide="ignore", over="ignore"):
+            if not np.isfinite(strengths).all() or np.isinf(1 / strengths[strengths > 0]).any():
+                raise OptionError("weight: the weights at a vertex add up to more, or to less, than float64 can divide by")
+        return {"strength": strengths}
 
 
 class FixedPageRank(PageRank):
@@ -200,12 +201,10 @@ class FixedPageRank(PageRank):
     sweeps = False
 
     def __init__(self, alpha: float, iterations: int, pulls: bool = True) -> None:
-        if not 0 <= alpha <= 1:
-            raise OptionError(f"alpha: expected a number from 0 to 1, got {alpha}")
-        if iterations < 0:
-            raise OptionError(f"iterations: expected at least 0, got {iterations}")
+        if not is_real(alpha) or not 0 <= alpha <= 1:
+            raise OptionError(f"alpha: expected a number from 0 to 1, got {alpha!r}")
         super().__init__(pulls=pulls)
-        self.alpha, self.max_iter = alpha, iterations
+        self.alpha, self.max_iter = alpha, whole("iterations", iterations, 0)
 
     def _goes_on(self, change: float) -> bool:
         return True

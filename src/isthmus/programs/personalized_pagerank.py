@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus.checks import above_0, between_0_and_1, whole
 from isthmus.errors import OptionError
 from isthmus.kernels import ranks as kernels
 from isthmus.programs.program import Array, Facts, Program, State
@@ -79,13 +80,8 @@ class PersonalizedPageRank(Program):
     ) -> None:  # fmt: skip
         if not 1 <= len(sources) <= MOST:
             raise OptionError(f"sources: expected 1 to {MOST} vertices, got {len(sources)}")
-        if not 0 < alpha < 1:
-            raise OptionError(f"alpha: expected a number between 0 and 1, got {alpha}")
-        if not tol > 0:
-            raise OptionError(f"tol: expected a number above 0, got {tol}")
-        if max_iter < 1:
-            raise OptionError(f"max_iter: expected at least 1, got {max_iter}")
-        self.sources, self.alpha, self.tol, self.max_iter, self.strengths = list(sources), alpha, tol, max_iter, strengths
+        self.alpha, self.tol, self.max_iter = between_0_and_1("alpha", alpha), above_0("tol", tol), whole("max_iter", max_iter, 1)
+        self.sources, self.strengths = list(sources), strengths
         self.pulls = pulls
         self.sides = ("in",) if pulls else ("out",)
         self._width = padded(len(sources))

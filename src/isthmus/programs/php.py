@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.errors import OptionError
+from isthmus.checks import above_0, between_0_and_1
 from isthmus.programs.declared import take
 from isthmus.programs.program import Array, Facts, Program, State
 
@@ -29,11 +29,7 @@ class PHP(Program):
     name = "php"
 
     def __init__(self, source: Any, alpha: float = 0.8, tol: float = 1e-6, strengths: Array | None = None) -> None:
-        if not 0 < alpha < 1:
-            raise OptionError(f"alpha: expected a number between 0 and 1, got {alpha}")
-        if not tol > 0:
-            raise OptionError(f"tol: expected a number above 0, got {tol}")
-        self.source, self.alpha, self.tol, self.strengths = source, float(alpha), tol, strengths
+        self.source, self.alpha, self.tol, self.strengths = source, between_0_and_1("alpha", alpha), above_0("tol", tol), strengths
         self.state_bytes = 24 if strengths is None else 32
 
     def reads_weights(self) -> bool:

@@ -51,7 +51,8 @@ class Ranking:
     ) -> None:  # fmt: skip
         self._team, self._offsets, self._directed, self._doubles = facts.team, facts.offsets, facts.directed, doubles
         self._divisors, self._teleports, self._alpha, self._tol, self._max_iter = divisors, teleports, alpha, tol, max_iter
-        self._over = 1 + OVER_DIRECTED * (1 - alpha) / (1 + alpha) if facts.directed else OVER
+        # Beyond 1 / alpha a vertex that has all the mass, as after a teleport to one, would lose more than that.
+        self._over = 1 + OVER_DIRECTED * (1 - alpha) / (1 + alpha) if facts.directed else min(OVER, max(1.0, 0.99 / alpha))
         self._left, self._change = LEFT, np.inf
         self._sums = np.zeros(3)  # of a sweep: ranks, those without an edge to follow, changes
         self._lacking = True  # some vertices may have no list

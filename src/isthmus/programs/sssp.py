@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus.checks import is_real
 from isthmus.errors import OptionError
 from isthmus.kernels import buckets, gang, traversal
 from isthmus.kernels.vertices import reach, widen
@@ -44,8 +45,8 @@ class SSSP(Monotone):
 
     def __init__(self, source: Any, cutoff: float | None = None) -> None:
         super().__init__(real.message, real.initial, real.combine, real.start_value, real.column, real.sides)
-        if cutoff is not None and not cutoff >= 0:
-            raise OptionError(f"cutoff: expected at least 0, got {cutoff}")
+        if cutoff is not None and (not is_real(cutoff) or cutoff < 0):
+            raise OptionError(f"cutoff: expected at least 0, got {cutoff!r}")
         self.name, self.sources, self.cutoff = "sssp", [source], cutoff
 
     def dtype(self, facts: Facts) -> Any:

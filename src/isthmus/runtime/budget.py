@@ -52,12 +52,12 @@ class Near:
 
 def plan(
     graph: Graph, program: Program, memory: str | int | None, threads: int, policy: str, keeps: bool = False,
-    device_bytes: int | None = None, index_bytes: int = 0,
+    device_bytes: int | None = None, index_bytes: int = 0, page_bytes: int = 0,
 ) -> Near:  # fmt: skip
     """Split a budget for `program` on `graph`, or raise BudgetError. `keeps`: what is left keeps edges near.
 
     `index_bytes`: per vertex, of what finds kept edges; it is vertex state, though part of the cache. `device_bytes`: near memory
-    of a modelled device, which is the default budget there.
+    of a modelled device, which is the default budget there. `page_bytes`: the least for lists that are read through pages.
     """
     least_buffer, enough = (LEAST_BUFFER, ENOUGH) if device_bytes is None else (min(LEAST_BUFFER, MODELLED_BUFFER),) * 2
     n, sides = graph.vertices, len(program.sides)
@@ -66,7 +66,7 @@ def plan(
     state, offsets, frontier = n * program.state_bytes, 8 * (n + 1) * sides, frontier_bytes(n, threads)
     index = n * index_bytes if keeps else 0
     vertex = state + offsets + frontier + index
-    least_edges = min(BUFFERS * least_buffer, edge_bytes + BUFFERS * LEAST_BLOCKS * 4096)
+    least_edges = min(BUFFERS * least_buffer, edge_bytes + BUFFERS * LEAST_BLOCKS * 4096) + page_bytes
     share = re.fullmatch(r"\s*([0-9.]+)\s*%\s*", memory) if isinstance(memory, str) else None
     notes: list[str] = []
     if share:
@@ -88,10 +88,12 @@ def plan(
     resident = room >= all_edges and (policy == "auto" or memory is None)
     if resident:
         state += n * program.solve_bytes
-    edges = edge_bytes if resident else min(room, most_staging(edge_bytes))
+    edges = edge_bytes if resident else min(room - page_bytes, most_staging(edge_bytes))
     if (keeps or device_bytes is not None) and not resident:  # modelled recipes have partitions of one size, to compare them
         edges = min(edges, max(room // 4, BUFFERS * enough))
-    cache = min(room - edges, edge_bytes) + index if keeps and not resident else 0
+    cache = 0 if resident else page_bytes
+    if keeps and not resident:
+        cache = max(cache, min(room - edges, edge_bytes)) + index
     return Near(budget, state, offsets, frontier, edges, resident, cache, notes, least, max(least, vertex + all_edges))
 
 

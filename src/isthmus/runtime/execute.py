@@ -132,6 +132,8 @@ def execute(
                 queue = make_queue(near, chosen, parts)
                 stack.callback(queue.close)
                 parts.queue = queue if queue.works else None
+                if parts.queue is None:
+                    trace.notes.append("the budget leaves no room for two whole partitions: none stays, and none runs again")
             run(program, state, facts, frontier, parts, trace, watch)
             if trace.iterations:
                 for name, moved in brought.items():

@@ -36,7 +36,9 @@ from isthmus.schedule.plain import Schedule
 from isthmus.threads import Team
 
 ONCE_MORE = {"filter": 1}  # whole partitions hold whole lists of many vertices; single blocks hold few besides the active ones
-GROUPS = {"buffers": hytgraph.by_engine, "neighbours": hytgraph.combine, "apart": hytgraph.apart}
+GROUPS: dict[str, Callable[[Array], hytgraph.Groups]] = {
+    "buffers": hytgraph.by_engine, "neighbours": hytgraph.combine, "whole apart": partial(hytgraph.combine, k=1), "apart": hytgraph.apart,
+}  # fmt: skip
 
 
 @dataclass
@@ -72,7 +74,7 @@ def run(
     rounds = parts.recipe.rounds if may_rerun(program, parts) else NEVER
     recompute = parts.recipe.recompute and may_rerun(program, parts) and not program.levels and not rounds
     frontier.loose = bool(rounds) or recompute or parts.queue is not None
-    if rounds or parts.queue is not None:
+    if rounds or parts.queue is not None or not parts.recipe.turns:
         program.unordered(state)
     while frontier.any() and (program.max_iter is None or number < program.max_iter):
         record = Iteration(number, frontier.count)

@@ -38,7 +38,7 @@ class Modelled:
         self.clock = Clock(BUFFERS, self.device.host.cores)
         self._overlap = recipe.overlap
         self._vertices = vertices
-        self._back_bytes = vertices // 8 + ACTIVITY_BYTES * partitions if recipe.host_decides else FLAG_BYTES
+        self._back_bytes = -(-vertices // 8) + ACTIVITY_BYTES * partitions if recipe.host_decides else FLAG_BYTES
         self._worked: list[tuple[Delivery, int]] = []
         self.set_up = 0.0  # seconds before the first iteration
         self._busy = {LINK: 0.0, DEVICE: 0.0}  # seconds, so far

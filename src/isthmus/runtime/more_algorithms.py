@@ -57,10 +57,12 @@ def katz(
         reached = f"relative errors are bounded by {program.error_bound:.3g}, not by tol = {tol:g}"
         result.trace.notes.append(f"stopped after {max_iter} iterations; {reached}")
     scores = result._columns["katz_centrality"]
-    length = float(np.linalg.norm(scores))
-    if normalized and length > 0:
+    highest = result._facts["result"]["highest"]
+    if normalized and highest > 0:
+        scores /= highest  # whose squares stay finite
+        length = float(np.linalg.norm(scores))
         scores /= length
-        result._facts["result"]["highest"] /= length
+        result._facts["result"]["highest"] = 1 / length
     return result
 
 

@@ -78,7 +78,7 @@ class Result:
     def _part(self, name: str, begin: int, end: int) -> Array:
         column = self._columns[name]
         part = column[begin:end] if self._order is None else column[self._order[begin:end]]
-        return widened(part) if name.startswith(NARROW) else part
+        return widened(part) if name.startswith(NARROW) and part.dtype.itemsize == 4 else part
 
     def _users(self, name: str, numbers: Array) -> Array:
         """User ids of vertex numbers; labels count in natural order, predecessors in the store's."""

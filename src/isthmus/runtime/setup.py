@@ -64,15 +64,18 @@ def near_memory(
     program: Program, graph: Graph, chosen: Recipe, model: Device | None, memory: str | int | None, threads: int, policy: str
 ) -> Near:
     """How a budget is split; a modelled device's own memory is the default."""
-    used_once = program.max_iter == 1 or (chosen.cache == "vertices" and program.once)
+    used_once = (program.max_iter == 1 and not chosen.pages) or (chosen.cache == "vertices" and program.once)
     keeps = chosen.keeps and not program.hungry and not used_once
     index_bytes = VERTEX_BYTES if chosen.cache == "vertices" else 0
     if model is None:
-        return plan(graph, program, memory, threads, policy, keeps, None, index_bytes)
-    near = plan(graph, program, memory, threads, policy, keeps, model.near.bytes, index_bytes)
-    if chosen.pages and not near.resident:  # the last page of every array is a whole one, too
-        arrays = len(program.sides) * (2 if program.reads_weights() and graph.weighted else 1)
-        near.cache += min(near.budget - near.peak, arrays * model.managed.page_bytes)
+        return plan(graph, program, memory, threads, policy, keeps, None, index_bytes, LEAST_PAGES * BLOCK if chosen.pages else 0)
+    arrays = len(program.sides) * (2 if program.reads_weights() and graph.weighted else 1)
+    pages = arrays * model.managed.page_bytes if chosen.pages else 0
+    near = plan(graph, program, memory, threads, policy, keeps, model.near.bytes, index_bytes, pages)
+    if pages and not near.resident:  # the last page of every array is a whole one, too
+        near.cache += min(near.budget - near.peak, pages)
+    if keeps and not near.resident and near.cache <= max(pages, index_bytes * graph.vertices):
+        near.notes.append("the budget leaves no room to keep edges near")
     if near.budget > model.near.bytes:
         near.notes.append(f"the budget is more than the {format_size(model.near.bytes)} of {model.name}")
     return near
@@ -80,7 +83,7 @@ def near_memory(
 
 def page_bytes(near: Near, chosen: Recipe) -> int:
     """Near memory for the pages of a modelled link."""
-    return max(near.cache, LEAST_PAGES * BLOCK) if chosen.pages and not near.resident else 0
+    return near.cache if chosen.pages and not near.resident else 0
 
 
 def open_link(
@@ -145,8 +148,7 @@ def make_engines(
         engines["unified"] = Unified(link)
     elif chosen.pages:
         widths = [width for side in sides for width in (side.width, side.weight_width) if width]
-        pages = memory[BUFFERS * size :] if near.cache >= LEAST_PAGES * block else aligned_empty(LEAST_PAGES * block, np.uint8)
-        engines["unified"] = Unified(Pages(link, [graph.arcs * width for width in widths], pages, chosen.hint.evicts))
+        engines["unified"] = Unified(Pages(link, [graph.arcs * width for width in widths], memory[BUFFERS * size :], chosen.hint.evicts))
     return engines, buffers, memory
 
 

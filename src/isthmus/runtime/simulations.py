@@ -35,7 +35,7 @@ def circuit(
         raise OptionError(f"circuit needs weights of at least 0, and {graph} has negative ones")
 
     def program(ohms: Array) -> Circuit:
-        return Circuit(fixed, currents or {}, ohms, resistances, tol, max_iter, graph.directed)
+        return Circuit(fixed, {} if currents is None else currents, ohms, resistances, tol, max_iter, graph.directed)
 
     must_fit(program(NOTHING), graph, how)
     paths = execute(path_resistances(list(fixed), resistances, graph.directed), graph, **how)
@@ -82,6 +82,8 @@ def nn_inference(
         whole = merged(whole, other)
     whole._facts["result"]["inputs"] = len(rows)
     say_unweighted(whole, graph)
+    if not np.isfinite(outputs).all():
+        whole.trace.notes.append("some outputs are not finite: their sums are larger than float64 holds")
     return InferenceResult(graph, found.places(len(found) - 1), outputs, whole.trace, whole._facts)
 
 

@@ -1,0 +1,53 @@
+"""Numbers as callers give them: the number, or an OptionError that names the option."""
+
+from __future__ import annotations
+
+import math
+import sys
+from numbers import Real
+from typing import Any
+
+from isthmus.errors import OptionError
+
+
+def is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and (isinstance(value, int) or not math.isnan(value))
+
+
+def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """A whole number of at least `least`, and at most `most`."""
+    if not is_real(value) or not hasattr(value, "__index__"):
+        raise OptionError(f"{name}: expected a whole number, got {value!r}")
+    if value < least:
+        raise OptionError(f"{name}: expected at least {least}, got {value}")
+    if most is not None and value > most:
+        raise OptionError(f"{name}: expected at most {most:,}, got {value:,}")
+    return int(value)
+
+
+def between_0_and_1(name: str, value: Any) -> float:
+    if not is_real(value) or not 0 < value < 1:
+        raise OptionError(f"{name}: expected a number between 0 and 1, got {value!r}")
+    return float(value)
+
+
+def above_0(name: str, value: Any) -> float:
+    if not is_real(value) or not value > 0:
+        raise OptionError(f"{name}: expected a number above 0, got {value!r}")
+    return float(value)
+
+
+def finite_above_0(name: str, value: Any) -> float:
+    if not is_real(value) or not 0 < value < math.inf:
+        raise OptionError(f"{name}: expected a finite number above 0, got {value!r}")
+    return float(value)
+
+
+def by_vertex(name: str, given: Any) -> dict[Any, float]:
+    """Finite numbers by vertex."""
+    if not hasattr(given, "items"):
+        raise OptionError(f"{name}: expected a dictionary of numbers by vertex, got {given!r}")
+    for vertex, value in given.items():
+        if not is_real(value) or not abs(value) <= sys.float_info.max:
+            raise OptionError(f"{name}: expected a finite number, got {value!r} for vertex {vertex!r}")
+    return {vertex: float(value) for vertex, value in given.items()}
