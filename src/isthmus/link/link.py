@@ -32,6 +32,7 @@ class Profile:
     measured: bool
     rates: tuple[tuple[int, float], ...] = ()  # (requests in flight, single blocks), as measured
     compaction: float = 4e9  # bytes of lists packed together by all cores; a guess unless measured
+    packs_ahead: bool = True  # lists are packed while others cross
 
     @property
     def break_even_gap(self) -> int:

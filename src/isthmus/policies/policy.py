@@ -34,10 +34,14 @@ class Fixed(Policy):
         return np.where(activity.edges > 0, self._choice, NOTHING)
 
 
+FEWEST_BYTES = 0.8  # of the seconds that packed lists take count; of 1, 0.9, 0.8, 0.67 and 0.5 the fastest, with fewer bytes than 1
+
+
 class Cheapest(Policy):
     """Whole partition or single blocks, whichever the link's measured rates make cheaper; or active lists, packed.
 
-    Packing goes on while the lists before cross the link, so the slower of the two counts.
+    Packing goes on while the lists before cross the link, so the slower of the two counts; and as packed lists are the least that
+    can cross, they come so even where that seems a little slower.
     """
 
     name = "auto"
@@ -52,5 +56,7 @@ class Cheapest(Policy):
         if self._packs:
             packed_bytes = activity.edges * entry_bytes + activity.vertices * INDEX_BYTES
             packed = packed_bytes / min(profile.bandwidth, profile.compaction)
+            fewer = packed_bytes < np.where(single < whole, activity.blocks * profile.block, activity.partition_edges * entry_bytes)
+            packed *= np.where(fewer & profile.packs_ahead, FEWEST_BYTES, 1.0)
             cheaper = np.where(packed < np.minimum(whole, single), COMPACTION, cheaper)
         return np.where(activity.edges > 0, cheaper, NOTHING)

@@ -121,7 +121,7 @@ def execute(
             pipeline = Pipeline(link, buffers)
             stack.callback(pipeline.close)
             room = min((buffer.bytes.size for buffer in buffers), default=0)
-            least_again = modelled.edges_per_launch(sides[0]) if modelled is not None and chosen.worthwhile else 0
+            least_again = modelled.least_again(sides[0]) if modelled is not None and chosen.worthwhile else 0
             worker = Worker(module, program, state, team, least_again)
             cache = make_cache(near, chosen, program, sides, room_for_edges, team)
             parts = Parts(

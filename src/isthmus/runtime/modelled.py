@@ -27,6 +27,7 @@ from isthmus.runtime.budget import BUFFERS
 
 STREAMED = ("zero_copy", "unified")  # the kernel itself fetches the bytes, so one launch does a whole task
 OWN_CHANNEL = 2  # of the link
+ROUND_SHARE = 1 / 16  # of 1, 1/4, 1/8, 1/16, 1/64 and 0 nearly the fastest, with much fewer bytes than 1
 FLAG_BYTES, ACTIVITY_BYTES = 4, 12  # whether anything is active; vertices, edges and requests of a partition
 
 
@@ -65,13 +66,14 @@ class Modelled:
         seconds = float(costs.bulk(self.device, size)) + self.device.near.launch_seconds
         cores = 1 if activity.vertices.sum() < compaction.FEW_ROWS else self.device.host.cores
         packing = self.device.host.pack_bandwidth * cores
-        if size < room:  # one copy, so nothing crosses while its lists are packed
+        alone = size < room  # one copy, so nothing crosses while its lists are packed
+        if alone:
             packing = 1 / (1 / packing + seconds / size)
-        return replace(self.link.profile, bandwidth=size / seconds, compaction=packing)
+        return replace(self.link.profile, bandwidth=size / seconds, compaction=packing, packs_ahead=not alone)
 
-    def edges_per_launch(self, side: Side) -> int:
-        """Edges that cross the link in the time of one launch."""
-        return int(self.device.near.launch_seconds * self.device.link.bandwidth / side.entry_bytes)
+    def least_again(self, side: Side) -> int:
+        """Edges to follow, for a further round to be worth it: a part of those that cross the link in the time of its launch."""
+        return int(ROUND_SHARE * self.device.near.launch_seconds * self.device.link.bandwidth / side.entry_bytes)
 
     def submit(self) -> None:
         """Give what was noted so far to the clock."""
