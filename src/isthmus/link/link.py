@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Profile:
     measured: bool
     rates: tuple[tuple[int, float], ...] = ()  # (requests in flight, single blocks), as measured
     compaction: float = 4e9  # bytes of lists packed together by all cores; a guess unless measured
-    packs_ahead: bool = True  # lists are packed while others cross
+    packs_ahead: ClassVar[bool] = True  # lists are packed while others cross
 
     @property
     def break_even_gap(self) -> int:
@@ -45,6 +45,12 @@ class Profile:
 
     def __str__(self) -> str:
         return f"{self.name}: {format_size(self.bandwidth)}/s in bulk, {self.request_rate:,.0f} requests/s of {self.block} B"
+
+
+class SingleCopy(Profile):
+    """Of a link that one copy is all there is for: nothing crosses while its lists are packed."""
+
+    packs_ahead = False
 
 
 @dataclass

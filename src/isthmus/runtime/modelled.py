@@ -9,7 +9,6 @@ every partition where it decides, else only whether to go on.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
@@ -20,7 +19,7 @@ from isthmus.frontier import Activity, Frontier
 from isthmus.kernels import rows
 from isthmus.link import costs
 from isthmus.link.clock import DEVICE, HOST, LINK, Clock
-from isthmus.link.link import Moved, Profile
+from isthmus.link.link import Moved, Profile, SingleCopy
 from isthmus.link.model import ModelLink
 from isthmus.policies.recipes import Recipe
 from isthmus.runtime.budget import BUFFERS
@@ -69,7 +68,8 @@ class Modelled:
         alone = size < room  # one copy, so nothing crosses while its lists are packed
         if alone:
             packing = 1 / (1 / packing + seconds / size)
-        return replace(self.link.profile, bandwidth=size / seconds, compaction=packing, packs_ahead=not alone)
+        figures = {**vars(self.link.profile), "bandwidth": size / seconds, "compaction": packing}
+        return SingleCopy(**figures) if alone else Profile(**figures)
 
     def least_again(self, side: Side) -> int:
         """Edges to follow, for a further round to be worth it: a part of those that cross the link in the time of its launch."""
