@@ -11,6 +11,7 @@ import pytest
 
 import isthmus as ist
 from isthmus import checks
+from isthmus.cli.run import parse_numbers
 from isthmus.errors import OptionError
 
 NO_NUMBERS: list[Any] = ["0.5", None, True, math.nan, 1j, [1], Decimal("0.5")]
@@ -67,6 +68,19 @@ def test_no_algorithm_takes_words_for_numbers(graph: Any, algorithm: str, given:
         for value in ("1", [1], math.nan):
             with pytest.raises(OptionError, match=f"^{name}: expected "):
                 getattr(ist, algorithm)(graph, **given, **{name: value})
+
+
+def test_sums_and_squares_that_outgrow_a_double(graph: Any) -> None:
+    small, large = (ist.katz(graph, alpha=0.1, beta=beta) for beta in (1.0, 1e308))
+    assert np.allclose(small.values, large.values) and np.linalg.norm(large.values) == pytest.approx(1)
+    network = ist.read((np.array([0, 1]), np.array([2, 2]), np.array([1.0, 1.0])), directed=True)
+    notes = ist.nn_inference(network, [[1e308, 1e308]], layers=[2, 1], output_activation="identity").trace.notes
+    assert any("some outputs are not finite" in note for note in notes)
+
+
+def test_a_vertex_twice_on_the_command_line(graph: Any) -> None:
+    with pytest.raises(OptionError, match="expected every vertex once, got 1 twice"):
+        parse_numbers(["1=2", "1=3"], graph, "VOLTS")
 
 
 def test_too_many_threads(graph: Any) -> None:
