@@ -151,7 +151,7 @@ def test_without_weights_sssp_says_so():
 def test_options_that_make_no_sense():
     graph = build([(0, 1, 1)], 2, True, np.int32)
     for limit in (-1, 2.5):
-        with pytest.raises(OptionError, match=rf"depth_limit: expected a whole number of at least 0, got {limit}"):
+        with pytest.raises(OptionError, match=rf"depth_limit: expected (a whole number|at least 0), got {limit!r}"):
             ist.bfs(graph, 0, depth_limit=limit)
     for cutoff in (-0.5, math.nan):
         with pytest.raises(OptionError, match=rf"cutoff: expected at least 0, got {cutoff}"):

@@ -6,12 +6,11 @@ with and without one, whatever the order of propagation.
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
-from isthmus.errors import OptionError
+from isthmus.checks import whole
 from isthmus.kernels import gang, traversal, vertices
 from isthmus.programs.declared import Monotone, monotone
 from isthmus.programs.message import INT_MAX
@@ -56,11 +55,9 @@ class BFS(Monotone):
     def __init__(self, source: Any, depth_limit: int | None = None) -> None:
         program = level
         super().__init__(program.message, program.initial, program.combine, program.start_value, program.column, program.sides)
-        if depth_limit is not None and (not hasattr(depth_limit, "__index__") or depth_limit < 0):
-            raise OptionError(f"depth_limit: expected a whole number of at least 0, got {depth_limit}")
         self.name = "bfs"
         self.sources = [source]
-        self.values_given = {"limit": INT_MAX if depth_limit is None else min(operator.index(depth_limit), INT_MAX)}
+        self.values_given = {"limit": INT_MAX if depth_limit is None else min(whole("depth_limit", depth_limit, 0), INT_MAX)}
 
     def dtype(self, facts: Facts) -> Any:
         return np.int64

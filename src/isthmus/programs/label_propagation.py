@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.errors import OptionError
+from isthmus.checks import whole
 from isthmus.kernels import labels as kernels
 from isthmus.programs.lists import Runs
 from isthmus.programs.program import Array, Facts, Program, State
@@ -34,9 +34,7 @@ class LabelPropagation(Program):
     state_bytes = 16  # labels old and new, cursors, the table
 
     def __init__(self, max_iter: int = 10, directed: bool = True) -> None:
-        if not hasattr(max_iter, "__index__") or max_iter < 0:
-            raise OptionError(f"max_iter: expected a whole number of at least 0, got {max_iter}")
-        self.rounds = max_iter
+        self.rounds = whole("max_iter", max_iter, 0)
         self.sides = ("out", "in") if directed else ("out",)
         self.done = 0
 
