@@ -102,6 +102,34 @@ def fsync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+class OpenFile:
+    """A file that stays open as long as anything holds it, whatever its name comes to mean."""
+
+    def __init__(self, descriptor: int, path: Path) -> None:
+        self.descriptor, self.path = descriptor, path
+
+    def read(self, memory: memoryview, offset: int) -> None:
+        """Fill `memory` from byte `offset` on, or raise a StoreError that names file and offset."""
+        read_into(self.descriptor, memory, offset, str(self.path))
+
+    def open_again(self, flags: int) -> int:
+        """A second descriptor of this very file, not of what its path names by now."""
+        try:
+            return os.open(f"/proc/self/fd/{self.descriptor}", flags)
+        except FileNotFoundError:  # no /proc
+            file = os.open(self.path, flags)
+        if os.path.samestat(os.fstat(file), os.fstat(self.descriptor)):
+            return file
+        os.close(file)
+        raise StoreError(f"{self.path}: was replaced by another store; open it again")
+
+    def __del__(self) -> None:
+        try:
+            os.close(self.descriptor)
+        except Exception:  # at interpreter exit the modules that this needs may be gone
+            return
+
+
 class Scratch:
     """A nameless file that vanishes with the process. Threads append aligned arrays and read parts back."""
 

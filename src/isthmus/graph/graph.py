@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from isthmus.errors import StoreError, UnknownVertexError
 from isthmus.graph.files import Array
-from isthmus.graph.ids import Ids
+from isthmus.graph.snapshot import StoredSnapshot
 from isthmus.graph.store import MemoryStore, Store
 
 ENTRIES_AT_ONCE = 1024  # a search reads the rest when it comes down to this many
@@ -24,15 +25,11 @@ class Graph:
 
     def __init__(self, store: Store | MemoryStore) -> None:
         self.store = store
-        manifest = store.manifest
-        self.vertices = manifest.vertices
-        self.edges = manifest.edges
-        self.arcs = manifest.arcs
-        self.directed = manifest.directed
-        self.weighted = manifest.weighted
-        self.order = manifest.order
-        self.has_in_edges = not manifest.directed or manifest.in_edges
-        self.ids = Ids(store)
+        self.snapshot = StoredSnapshot(store)
+        self.vertices, self.edges, self.arcs = self.snapshot.vertices, self.snapshot.edges, self.snapshot.arcs
+        self.directed, self.weighted, self.order = self.snapshot.directed, self.snapshot.weighted, self.snapshot.order
+        self.has_in_edges = self.snapshot.has_in_edges
+        self.ids = self.snapshot.ids
         self.report: Report | None = None  # what ingest read, dropped and merged, where this graph just came from it
 
     @property
@@ -42,16 +39,16 @@ class Graph:
 
     @property
     def target_bytes(self) -> int:
-        return np.dtype(self.store.manifest.sections["out.targets"].dtype).itemsize
+        return self.snapshot.target_bytes
 
     @property
     def weight_bytes(self) -> int:
-        return np.dtype(self.store.manifest.sections["out.weights"].dtype).itemsize if self.weighted else 0
+        return self.snapshot.weight_bytes
 
     @property
     def edge_bytes(self) -> int:
         """Bytes of all stored arcs: targets, and weights where there are any."""
-        return self.arcs * (self.target_bytes + self.weight_bytes)
+        return self.snapshot.edge_bytes
 
     def __len__(self) -> int:
         return self.vertices
@@ -64,9 +61,7 @@ class Graph:
         return True
 
     def __repr__(self) -> str:
-        kind = "directed" if self.directed else "undirected"
-        where = f" at {self.path}" if self.path else " in memory"
-        return f"<Graph: {self.vertices} vertices, {self.edges} {kind} edges{', weighted' if self.weighted else ''}{where}>"
+        return repr(self.snapshot)
 
     def _row(self, v: int, side: str = "out") -> tuple[int, int]:
         begin, end = (int(at) for at in self.store.read(f"{side}.offsets", v, v + 2))
@@ -180,9 +175,14 @@ class Graph:
             return sum(section.bytes for section in self.store.manifest.sections.values())
         return sum(file.stat().st_size for file in self.path.iterdir())
 
+    def session(self, **options: Any) -> Any:
+        """A session on this graph: what it loads stays in memory from one algorithm to the next. See `isthmus.session`."""
+        return importlib.import_module("isthmus.runtime.session").session(self, **options)  # stands above graphs: loaded when asked for
+
     def close(self) -> None:
-        """Give back the open files. The graph cannot be used afterwards."""
+        """Give back the open files. The graph cannot be used afterwards; results stay valid."""
         self.store.close()
+        self.ids.close()
 
     def __enter__(self) -> Self:
         return self

@@ -24,6 +24,13 @@ class Ids:
         self._count = store.manifest.vertices
         self._hub = store.manifest.order == "hub"
 
+    def kept(self) -> Ids:
+        """The same ids, which stay readable when the graph is closed or replaced."""
+        return Ids(self._store.only("ids.", "order."))
+
+    def close(self) -> None:
+        self._store.close()
+
     def number(self, user: Any) -> int:
         """The vertex number of one user id."""
         natural = self._find(user)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import xxhash
 
 from isthmus.errors import StoreError
-from isthmus.graph.files import BLOCK, Array, padded, read_into
+from isthmus.graph.files import BLOCK, Array, OpenFile, padded
 from isthmus.graph.manifest import MAX_BYTES, NAME, Manifest, decode
 
 SUFFIX = ".isthmus"
@@ -25,7 +26,7 @@ class Store:
     """An open store. Sections are read by name and element range."""
 
     def __init__(self, path: str | Path) -> None:
-        self._files: dict[str, int] = {}
+        self._files: dict[str, OpenFile] = {}
         self.path = Path(path)
         while True:
             folder = self._open_folder()
@@ -79,19 +80,30 @@ class Store:
     def _open(self, folder: int, name: str, size: int) -> None:
         path = self.path / name
         try:
-            self._files[name] = os.open(name, os.O_RDONLY | os.O_NONBLOCK, dir_fd=folder)
+            self._files[name] = OpenFile(os.open(name, os.O_RDONLY | os.O_NONBLOCK, dir_fd=folder), path)
         except OSError as error:
             raise StoreError(f"{path}: {error.strerror}") from error
-        found = os.fstat(self._files[name])
+        found = os.fstat(self._files[name].descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise StoreError(f"{path}: is not a file")
         if found.st_size != size:
             raise StoreError(f"{path}: expected {size} bytes by the manifest, found {found.st_size}; the store is damaged")
 
-    def _read(self, name: str, array: Array, offset: int) -> None:
+    def file(self, name: str) -> OpenFile:
+        """The open file of a section, or of its checksums."""
         if name not in self._files:
             raise StoreError(f"{self.path}: {name} cannot be read; the store is closed")
-        read_into(self._files[name], array.view(np.uint8).data, offset, str(self.path / name))
+        return self._files[name]
+
+    def _read(self, name: str, array: Array, offset: int) -> None:
+        self.file(name).read(array.view(np.uint8).data, offset)
+
+    def only(self, *prefixes: str) -> Self:
+        """The sections whose names begin so, readable as long as the returned store is held, also when this one is closed."""
+        part = object.__new__(type(self))
+        part.path, part.manifest = self.path, self.manifest
+        part._files = {name: file for name, file in self._files.items() if name.startswith(prefixes)}
+        return part
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
         """Elements start:stop of a section, in a new array."""
@@ -140,14 +152,8 @@ class Store:
         return name in self.manifest.sections
 
     def close(self) -> None:
-        while self._files:
-            os.close(self._files.popitem()[1])
-
-    def __del__(self) -> None:
-        try:
-            self.close()
-        except Exception:  # at interpreter exit the modules that close needs may be gone
-            return
+        """Let go of all files; those that nobody else holds are closed."""
+        self._files = {}
 
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r})"
@@ -174,6 +180,10 @@ class MemoryStore:
         """Memory has no checksums: the same as `read`."""
         return self.read(name, start, stop)
 
+    def only(self, *prefixes: str) -> MemoryStore:
+        """The sections whose names begin so, readable also when this store is closed."""
+        return MemoryStore(self.manifest, {name: array for name, array in self._arrays.items() if name.startswith(prefixes)})
+
     def __contains__(self, name: str) -> bool:
         return name in self.manifest.sections
 
@@ -182,3 +192,8 @@ class MemoryStore:
 
     def __repr__(self) -> str:
         return "MemoryStore()"
+
+
+def is_store(path: Path) -> bool:
+    """Whether a folder looks like a store."""
+    return (path / NAME).exists()

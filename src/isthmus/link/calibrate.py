@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.errors import OptionError
+from isthmus.graph.far import FarArray
 from isthmus.graph.files import BLOCK
-from isthmus.graph.manifest import NAME
-from isthmus.graph.store import Store
+from isthmus.graph.graph import open_graph
+from isthmus.graph.store import is_store
 from isthmus.link.link import Profile
-from isthmus.link.measure import LEAST, ROUNDS, Samples, Say, ignore, largest, measure_folder, measure_store
-from isthmus.link.ssd import GUESS, open_file
+from isthmus.link.measure import LEAST, ROUNDS, Samples, Say, ignore, measure_folder, measure_stored
+from isthmus.link.ssd import GUESS
 from isthmus.progress import SILENT, Progress
 
 VERSION = 2  # of the file of memories; the first had no number, and disks by device number
@@ -60,9 +61,10 @@ def survey(path: str | Path, progress: Progress = SILENT, say: Say = ignore) -> 
     """Measure and remember; says what is odd about the disk, and when its profile could not be kept."""
     place = checked_place(path)
     with alone(say), contextlib.ExitStack() as stack:
-        store = stack.enter_context(contextlib.closing(Store(place))) if (place / NAME).exists() else None
-        if store is not None and size_of(store) >= LEAST:
-            samples = measure_store(store, ROUNDS, progress, say)
+        graph = stack.enter_context(open_graph(place)) if is_store(place) else None
+        array = None if graph is None else largest(graph.snapshot.far("out", True))
+        if array is not None and array.bytes >= LEAST:
+            samples = measure_stored(array, ROUNDS, progress, say)
         else:
             samples = measure_folder(place, ROUNDS, progress, say)
         if not samples.steady:
@@ -73,29 +75,30 @@ def survey(path: str | Path, progress: Progress = SILENT, say: Say = ignore) -> 
     return samples, profile
 
 
-def profile_of(store: Store, may_measure: bool = True, say: Say = ignore) -> Profile:
-    """The remembered profile of the disk a store lies on.
+def profile_of(arrays: list[FarArray], may_measure: bool = True, say: Say = ignore) -> Profile:
+    """The remembered profile of the disk that a store's arrays lie on.
 
     Where there is none, the disk is measured now; but a small store, or a run that has no use for it, takes a guess.
     """
-    disk = disk_of(open_file(store, largest(store)))
+    array = largest(arrays)
+    disk = disk_of(array.open_file().descriptor)
     if known := recall(disk):
         return known.profile
-    if not may_measure or size_of(store) < LEAST:
+    if not may_measure or array.bytes < LEAST:
         return GUESS
     say("measuring the disk, once; isthmus calibrate does it again")
     with alone(say):
         if known := recall(disk):  # by whoever was here before
             return known.profile
-        samples = measure_store(store, QUICK)
-        profile = samples.profile(name_of(store.path))
+        samples = measure_stored(array, QUICK)
+        profile = samples.profile(name_of(array.open_file().path.parent))
         if samples.steady:  # otherwise the next run tries again
             remember(disk, profile)
         return profile
 
 
-def size_of(store: Store) -> int:
-    return store.manifest.sections[largest(store)].bytes
+def largest(arrays: list[FarArray]) -> FarArray:
+    return max(arrays, key=lambda array: array.bytes)
 
 
 def checked_place(path: str | Path) -> Path:

@@ -6,9 +6,12 @@ whatever for. A modelled one (`model.py`) tells the ways apart.
 
 from __future__ import annotations
 
+import contextlib
+import queue
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -89,14 +92,34 @@ class Moved:
             setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
 
 
+CHANNELS = 3  # two for the threads that read, one for what the main thread reads itself
+
+
 class Link(ABC):
-    """Moves extents of the sections it was opened for. A channel is for one thread at a time."""
+    """Moves extents of the arrays it was opened for. A channel is for one thread at a time: `lend` one."""
 
     profile: Profile
     notes: list[str]  # what the trace should say, such as a fallback that was taken
     readers: int = 2  # threads that bring tasks near: one's last reads overlap with the other's first
     shares: bool = True  # lists that lie in the same block are read together
     packs: bool = False  # the host packs lists of any length before they cross
+    _channels: queue.SimpleQueue[int]
+
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        link = super().__new__(cls)
+        link._channels = queue.SimpleQueue()
+        for channel in range(CHANNELS):
+            link._channels.put(channel)
+        return link
+
+    @contextlib.contextmanager
+    def lend(self) -> Iterator[int]:
+        """A channel of one's own; waits until one is free."""
+        channel = self._channels.get()
+        try:
+            yield channel
+        finally:
+            self._channels.put(channel)
 
     @abstractmethod
     def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:

@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 
 from isthmus.errors import StoreError
-from isthmus.graph.files import BLOCK, Scratch, aligned_empty
-from isthmus.graph.store import Store
+from isthmus.graph.far import FarArray
+from isthmus.graph.files import BLOCK, OpenFile, Scratch, aligned_empty
 from isthmus.kernels.gather import pack
 from isthmus.link.link import Array, Extents, Profile
-from isthmus.link.ssd import DEPTH, GUESS, PIECE, OpenFiles, SsdLink, open_file
+from isthmus.link.ssd import DEPTH, GUESS, PIECE, SsdLink
 from isthmus.memory import format_size
 from isthmus.progress import SILENT, Progress
 from isthmus.threads import Team
@@ -68,9 +68,7 @@ class Samples:
 
 
 class TrialFile:
-    """A nameless file on the disk of a folder, filled with bytes that no disk can shorten; a link reads it like a store."""
-
-    section = "test file"
+    """A nameless file on the disk of a folder, filled with bytes that no disk can shorten; a link reads it like a store's."""
 
     def __init__(self, folder: Path, progress: Progress = SILENT) -> None:
         free = shutil.disk_usage(folder).free
@@ -79,7 +77,6 @@ class TrialFile:
         self.path = folder
         self.size = 0
         self._scratch = Scratch(folder)
-        self._files = {self.section: self._scratch.descriptor}
         try:
             self._fill(min(MOST, free // 2), progress)
         except BaseException:
@@ -97,6 +94,11 @@ class TrialFile:
             self.size += data.nbytes
             progress.advance(data.nbytes)
         os.fsync(self._scratch.descriptor)
+
+    @property
+    def array(self) -> FarArray:
+        """The file as a link reads it."""
+        return FarArray("test file", np.uint8, self.size, file=OpenFile(os.dup(self._scratch.descriptor), self.path / "test file"))
 
     def close(self) -> None:
         self._scratch.close()
@@ -121,32 +123,28 @@ class Meter:
         self.rates.append(portion * self._unit / seconds)
 
 
-def measure_store(store: Store, rounds: int = ROUNDS, progress: Progress = SILENT, say: Say = ignore) -> Samples:
-    """Read a store's largest section, again and again."""
-    name = largest(store)
-    return measure(store, name, store.manifest.sections[name].blocks * BLOCK, f"section {name} of {store.path}", rounds, progress, say)
-
-
 def measure_folder(folder: Path, rounds: int = ROUNDS, progress: Progress = SILENT, say: Say = ignore) -> Samples:
     """Write a test file in a folder and read it, again and again. It has no name and is gone afterwards."""
     with contextlib.closing(TrialFile(folder, progress)) as trial:
-        return measure(trial, trial.section, trial.size, f"a test file in {folder}", rounds, progress, say)
+        return measure(trial.array, f"a test file in {folder}", rounds, progress, say)
 
 
-def largest(store: Store) -> str:
-    return max(store.manifest.sections, key=lambda name: store.manifest.sections[name].bytes)
+def measure_stored(array: FarArray, rounds: int = ROUNDS, progress: Progress = SILENT, say: Say = ignore) -> Samples:
+    """Read an array of a store, again and again."""
+    return measure(array, f"section {array.name} of {array.open_file().path.parent}", rounds, progress, say)
 
 
-def measure(files: OpenFiles, name: str, size: int, source: str, rounds: int, progress: Progress, say: Say) -> Samples:
-    """Read an open file of `size` bytes. Says what the link says of itself."""
-    os.posix_fadvise(open_file(files, name), 0, 0, os.POSIX_FADV_DONTNEED)  # in case reads have to go through the page cache
+def measure(array: FarArray, source: str, rounds: int, progress: Progress, say: Say) -> Samples:
+    """Read an array's file. Says what the link says of itself."""
+    size = array.blocks * BLOCK
+    os.posix_fadvise(array.open_file().descriptor, 0, 0, os.POSIX_FADV_DONTNEED)  # in case reads have to go through the page cache
     buffer = aligned_empty(BUFFER, np.uint8)
     with contextlib.ExitStack() as stack:
         team = Team()
         stack.callback(team.close)
         links: dict[int, SsdLink] = {}
         for depth in DEPTHS:
-            links[depth] = SsdLink(files, [name], replace(GUESS, depth=depth))
+            links[depth] = SsdLink([array], replace(GUESS, depth=depth))
             stack.callback(links[depth].close)
         for note in links[DEPTH].notes:
             say(note)

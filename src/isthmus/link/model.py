@@ -27,11 +27,9 @@ from isthmus.graph.files import aligned_empty
 from isthmus.link import costs, requests
 from isthmus.link.device import Device
 from isthmus.link.hints import Hint
-from isthmus.link.link import Array, Extents, Link, Moved
+from isthmus.link.link import CHANNELS, Array, Extents, Link, Moved
 from isthmus.link.managed import ManagedMemory, Migrated, copy
 from isthmus.link.requests import Lists
-
-CHANNELS = 3  # as many as other links have
 
 
 class ModelLink(Link):

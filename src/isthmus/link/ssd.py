@@ -5,7 +5,7 @@ again, so that the memory budget stays honest; the link's notes say so. Where na
 missing, threads read instead. A read that fails or is short is repeated plainly, through the page cache, which
 either succeeds or gives the error its file and offset.
 
-The files are those that the store has open, not what its path names by now: a writer may have put another graph
+The files are those that the snapshot has open, not what its path names by now: a writer may have put another graph
 there.
 """
 
@@ -14,66 +14,37 @@ from __future__ import annotations
 import contextlib
 import os
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import xxhash
 
 from isthmus.errors import StoreError
+from isthmus.graph.far import FarArray
 from isthmus.graph.files import BLOCK, DIRECT, read_into
-from isthmus.graph.store import Store
 from isthmus.kernels.aio import DONE, Ring
-from isthmus.link.link import Array, Extents, Link, Profile
+from isthmus.link.link import CHANNELS, Array, Extents, Link, Profile
 
 DEPTH = 128  # reads in flight; a 4 KB read reached its highest rate there
 PIECE = 4 << 20  # largest single read: as fast as dd bs=4M, and small enough to stay responsive
-CHANNELS = 3  # two for reader threads, one for reads the main thread does itself
 THREADS = 32  # that read where asynchronous I/O is missing
 GUESS = Profile("a disk not measured", 1.5e9, 100e3, BLOCK, DEPTH, False)
 
 
-class OpenFiles(Protocol):
-    """What a link needs of a store unless it verifies: open files by section name."""
-
-    path: Path
-    _files: dict[str, int]
-
-
-def open_file(store: OpenFiles, name: str) -> int:
-    """The descriptor that the store itself reads a section with."""
-    if name not in store._files:
-        raise StoreError(f"{store.path}: {name} cannot be read; the store is closed")
-    return store._files[name]
-
-
-def open_again(store: OpenFiles, name: str, flags: int) -> int:
-    """A second descriptor for a section that the store has open."""
-    held = open_file(store, name)
-    try:
-        return os.open(f"/proc/self/fd/{held}", flags)
-    except FileNotFoundError:  # no /proc
-        file = os.open(store.path / name, flags)
-    if os.path.samestat(os.fstat(file), os.fstat(held)):
-        return file
-    os.close(file)
-    raise StoreError(f"{store.path / name}: was replaced by another store; open it again")
-
-
 class SsdLink(Link):
-    """Reads the given sections of a store, with as many requests in flight as the profile says."""
+    """Reads arrays that lie in files, with as many requests in flight as the profile says."""
 
-    def __init__(self, store: OpenFiles, sections: list[str], profile: Profile, verify: bool = False) -> None:
+    def __init__(self, arrays: list[FarArray], profile: Profile, verify: bool = False) -> None:
         self.profile = profile
         self.notes = []
-        self._store, self._names, self._verify = store, sections, verify
+        self._arrays, self._held, self._verify = arrays, [array.open_file() for array in arrays], verify
         self._files: list[int] = []
         self._rings: list[Ring] = []
         self._threads: ThreadPoolExecutor | None = None
         self._direct = bool(DIRECT)
         try:
-            for name in sections:
-                self._files.append(self._open(store, name))
+            for number in range(len(arrays)):
+                self._files.append(self._open(number))
         except BaseException:
             self.close()
             raise
@@ -88,16 +59,17 @@ class SsdLink(Link):
             self.notes.append(f"no asynchronous I/O ({error.strerror or error}): {threads} threads read instead")
         self._descriptors = np.array(self._files, np.int64)
 
-    def _open(self, store: OpenFiles, name: str) -> int:
+    def _open(self, number: int) -> int:
+        file = self._held[number]
         if self._direct:
             with contextlib.suppress(OSError):
-                return open_again(store, name, os.O_RDONLY | DIRECT)
+                return file.open_again(os.O_RDONLY | DIRECT)
             self._direct = False
-            self.notes.append(f"{store.path}: direct reads refused; reading through the page cache and dropping it behind")
+            self.notes.append(f"{file.path.parent}: direct reads refused; reading through the page cache and dropping it behind")
         try:
-            return open_again(store, name, os.O_RDONLY)
+            return file.open_again(os.O_RDONLY)
         except OSError as error:
-            raise StoreError(f"{store.path / name}: {error.strerror}") from error
+            raise StoreError(f"{file.path}: {error.strerror}") from error
 
     def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
         if self._rings:
@@ -117,13 +89,13 @@ class SsdLink(Link):
     def _parts(self, files: list[int], extents: Extents, buffer: Array) -> list[tuple[int, memoryview, int, str]]:
         view = buffer.view(np.uint8).data
         return [
-            (files[section], view[place : place + length], offset, str(self._store.path / self._names[section]))
+            (files[section], view[place : place + length], offset, str(self._held[section].path))
             for section, offset, length, place in zip(*(column.tolist() for column in extents.columns), strict=True)
         ]
 
     def _move_plainly(self, extents: Extents, buffer: Array) -> None:
         """Through the page cache: a direct read behind the end of a truncated file would only say "invalid"."""
-        files = [open_file(self._store, name) for name in self._names]
+        files = [file.descriptor for file in self._held]
         for part in self._parts(files, extents, buffer):
             read_into(*part)
         self._drop(files, extents)
@@ -152,19 +124,18 @@ class SsdLink(Link):
 
     def _check(self, extents: Extents, buffer: Array) -> None:
         """Compare every block read with its checksum."""
-        assert isinstance(self._store, Store)
         hash_block: Any = xxhash.xxh3_64_intdigest
         view = buffer.view(np.uint8).data
         for i in range(extents.lengths.size):
-            name = self._names[extents.sections[i]]
+            section = int(extents.sections[i])
             first, count = int(extents.offsets[i]) // BLOCK, int(extents.lengths[i]) // BLOCK
-            sums = self._store.read_checksums(name, first, count)
+            sums = self._arrays[section].checksums(first, count)
             place = int(extents.places[i])
             for k in range(count):
                 at = place + k * BLOCK
                 if hash_block(view[at : at + BLOCK]) != int(sums[k]):
                     where = (first + k) * BLOCK
-                    raise StoreError(f"{self._store.path / name}: block {first + k} at byte {where}: the checksum does not match")
+                    raise StoreError(f"{self._held[section].path}: block {first + k} at byte {where}: the checksum does not match")
 
     def close(self) -> None:
         for ring in self._rings:

@@ -17,38 +17,41 @@ from typing import Any
 import numpy as np
 
 from isthmus.errors import OptionError, StoreError
-from isthmus.graph.graph import Graph
+from isthmus.graph.snapshot import Snapshot
 from isthmus.memory import format_size
+from isthmus.programs.algorithm import Answer
+from isthmus.programs.column import Column, Holds, column_of
 from isthmus.runtime.trace import Trace
 
 Array = np.ndarray[Any, Any]
 ROWS_AT_ONCE = 1 << 19
-INT_MAX, INT_MIN = np.iinfo(np.int64).max, np.iinfo(np.int64).min
-VERTEX_COLUMNS = ("predecessor", "labels")  # values that are vertices
-NO_VERTEX = -1
-NARROW = "distance_"  # how columns are named that are kept in 32 bits, where the largest number means unreached
 
 
 class Result:
-    """What an algorithm found. `values` is its main column as an array."""
+    """What an algorithm found. `values` is its main column as an array.
 
-    def __init__(self, algorithm: str, graph: Graph, columns: dict[str, Array], trace: Trace, facts: dict[str, Any]) -> None:
-        self.algorithm, self.graph, self.trace = algorithm, graph, trace
-        self._columns = columns
+    It holds what it needs of the graph's ids, and stays valid when the graph is closed or replaced.
+    """
+
+    def __init__(self, algorithm: str, graph: Snapshot, answer: Answer, trace: Trace, facts: dict[str, Any]) -> None:
+        self.algorithm, self.trace = algorithm, trace
+        self._answer = answer
         self._facts = facts  # the rest of the summary
-        self.main = next(iter(columns))
-        self._order: Array | None = graph.store.read("order.from_natural") if graph.order == "hub" else None
+        self._count = graph.vertices
+        self._ids = graph.ids.kept()
+        self.main = answer.main
+        self._order: Array | None = graph.from_naturals()
 
     def __len__(self) -> int:
-        return self.graph.vertices
+        return self._count
 
     def __repr__(self) -> str:
-        return f"<Result: {self.algorithm} on {self.graph.vertices} vertices, {len(self.trace)} iterations>"
+        return f"<Result: {self.algorithm} on {self._count} vertices, {len(self.trace)} iterations>"
 
     @property
     def columns(self) -> list[str]:
         """Names of the value columns, without `vertex`."""
-        return list(self._columns)
+        return list(self._answer.columns)
 
     @property
     def values(self) -> Array:
@@ -58,17 +61,29 @@ class Result:
     @property
     def vertices(self) -> Array:
         """User ids, ascending."""
-        return self.graph.ids.natural(0, self.graph.vertices)
+        return self._ids.natural(0, self._count)
+
+    def raw(self, name: str) -> Array:
+        """A column as the program left it: by vertex number, with numbers for vertices."""
+        return self._answer.columns[name]
+
+    def declared(self, name: str) -> Column:
+        """What a column holds."""
+        return column_of(self._answer.declared, name)
+
+    def whose(self, at: int) -> str:
+        """The row of a raw column, in words: 'vertex 7'."""
+        return f"vertex {self._ids.users(np.array([at]))[0]}"
 
     def __getitem__(self, name: str) -> Array:
         """A column as an array; columns that name vertices hold user ids, in an object array where some are none."""
-        if name not in self._columns:
-            raise KeyError(f"{self.algorithm} has no column {name!r}; it has {', '.join(self._columns)}")
-        values = self._part(name, 0, len(self))
-        if name not in VERTEX_COLUMNS:
-            return values
-        missing = values == NO_VERTEX if values.dtype.kind == "i" else np.zeros(values.size, np.bool_)
-        users = self._users(name, np.where(missing, 0, values)) if values.size else values
+        if name not in self._answer.columns:
+            raise KeyError(f"{self.algorithm} has no column {name!r}; it has {', '.join(self._answer.columns)}")
+        column, values = self.declared(name), self._part(name, 0, len(self))
+        if column.holds is Holds.NUMBERS:
+            return column.shown(values)
+        missing = column.missing(values)
+        users = self._users(column, np.where(missing, 0, values)) if values.size else values
         if not missing.any():
             return users
         out = users.astype(object)
@@ -76,19 +91,16 @@ class Result:
         return out
 
     def _part(self, name: str, begin: int, end: int) -> Array:
-        column = self._columns[name]
-        part = column[begin:end] if self._order is None else column[self._order[begin:end]]
-        return widened(part) if name.startswith(NARROW) and part.dtype.itemsize == 4 else part
+        column = self._answer.columns[name]
+        return column[begin:end] if self._order is None else column[self._order[begin:end]]
 
-    def _users(self, name: str, numbers: Array) -> Array:
-        """User ids of vertex numbers; labels count in natural order, predecessors in the store's."""
-        if name == "labels":
-            return self.graph.ids.users_of_natural(numbers)
-        return self.graph.ids.users(numbers)
+    def _users(self, column: Column, numbers: Array) -> Array:
+        """User ids of vertices by their numbers, or by their places in natural order."""
+        return self._ids.users_of_natural(numbers) if column.holds is Holds.PLACES else self._ids.users(numbers)
 
     def to_numpy(self) -> dict[str, Array]:
         """All columns, `vertex` first."""
-        return {"vertex": self.vertices, **{name: self[name] for name in self._columns}}
+        return {"vertex": self.vertices, **{name: self[name] for name in self.columns}}
 
     def to_arrow(self) -> Any:
         """An Arrow table; unreached and missing are null."""
@@ -114,16 +126,18 @@ class Result:
     def _batch(self, begin: int, end: int) -> Any:
         import pyarrow as pa
 
-        columns = {"vertex": as_arrow(self.graph.ids.natural(begin, end), None)}
-        for name in self._columns:
-            values = self._part(name, begin, end)
-            if name in VERTEX_COLUMNS:
-                missing = values == NO_VERTEX if values.dtype.kind == "i" else np.zeros(values.size, np.bool_)
-                users = self._users(name, np.where(missing, 0, values)) if values.size else self.graph.ids.natural(0, 0)
-                columns[name] = as_arrow(users, missing)
-            else:
-                columns[name] = as_arrow(values, unreached(name, values))
+        columns = {"vertex": as_arrow(self._ids.natural(begin, end), None)}
+        for name in self.columns:
+            columns[name] = self._arrow(name, begin, end)
         return pa.RecordBatch.from_pydict(columns)
+
+    def _arrow(self, name: str, begin: int, end: int) -> Any:
+        """A part of a column; values that mean none are null."""
+        column, values = self.declared(name), self._part(name, begin, end)
+        missing = column.missing(values)
+        if column.holds is Holds.NUMBERS:
+            return as_arrow(column.shown(values), missing)
+        return as_arrow(self._users(column, np.where(missing, 0, values)) if values.size else self._ids.natural(0, 0), missing)
 
     def save(self, path: str | Path) -> None:
         """Write to .parquet, .csv or .npy (the main column alone). A failure leaves no half file."""
@@ -190,20 +204,6 @@ class Result:
 def report_page() -> Any:
     """What draws pages: it stands above the runtime, and is loaded only when a page is asked for."""
     return importlib.import_module("isthmus.report.page")
-
-
-def widened(values: Array) -> Array:
-    """Distances of 32 bits as int64."""
-    wide = values.astype(np.int64)
-    wide[values == np.iinfo(values.dtype).max] = INT_MAX
-    return wide
-
-
-def unreached(name: str, values: Array) -> Array:
-    """Values that are null in Arrow. The source of widest paths is infinitely wide, and that is an answer."""
-    high, low = (INT_MAX, INT_MIN) if values.dtype.kind == "i" else (np.inf, -np.inf)
-    missing: Array = values == low if name == "width" else (values == high) | (values == low)
-    return missing | np.isnan(values) if values.dtype.kind == "f" else missing
 
 
 def shown(value: Any) -> str:

@@ -63,15 +63,18 @@ class Iteration:
         engine["requests"] += delivery.requests
         self.link += delivery.seconds
 
-    def worked(self, far: bool, moved: int, requests: int, reading: float, kernel: float, vertices: int, edges: int) -> None:
-        """A whole partition was worked on; a far one had to be brought first."""
-        name = "filter" if far else "cache"
-        self.partitions[name] = self.partitions.get(name, 0) + 1
+    def fetched(self, name: str, moved: int, requests: int, seconds: float) -> None:
+        """A whole partition was brought near by the engine of that name."""
         engine = self.engines[name]
-        engine["tasks"] += 1
         engine["bytes"] += moved
         engine["requests"] += requests
-        self.link += reading
+        self.link += seconds
+
+    def worked(self, far: bool, kernel: float, vertices: int, edges: int) -> None:
+        """A whole partition was worked on; a far one had to be fetched first."""
+        name = "filter" if far else "cache"
+        self.partitions[name] = self.partitions.get(name, 0) + 1
+        self.engines[name]["tasks"] += 1
         self.kernel += kernel
         self.active_vertices += vertices
         self.active_edges += edges

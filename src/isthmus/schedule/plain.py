@@ -1,22 +1,31 @@
-"""What to run next. A schedule is asked again after every task, since others depend on what is still pending."""
+"""Every unit once, in a given order; and, while its edges are in a buffer, again as often as a recipe allows.
+
+What runs again at once is Subway's and HyTGraph's idea: edges that came at a price are used up before others are asked
+for. `runs` bounds the further runs of each unit. A unit runs again only where vertices of it were marked meanwhile.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
-from isthmus.engines.engine import Task
-
-
-class Schedule(ABC):
-    """Pure: the same tasks give the same answer."""
-
-    @abstractmethod
-    def next(self, tasks: list[Task]) -> int:
-        """Index of the task to run next among those that are left."""
+from isthmus.schedule.schedule import NONE, Schedule, Standing
 
 
 class Plain(Schedule):
-    """In the order of the partitions."""
+    """Units in the order they are given. `again` has the further runs of each; without it there are none."""
 
-    def next(self, tasks: list[Task]) -> int:
-        return 0
+    def __init__(self, order: Sequence[int], again: Sequence[int] | None = None) -> None:
+        self._order, self._again = order, again
+
+    def fetch(self, standing: Standing) -> int:
+        asked = len(standing.sent)
+        return self._order[asked] if asked < len(self._order) else NONE
+
+    def run(self, standing: Standing) -> int:
+        return standing.ready[0] if standing.ready else NONE
+
+    def done(self, standing: Standing) -> bool:
+        return len(standing.sent) == len(self._order) and not standing.coming and not standing.ready
+
+    def again(self, unit: int, runs: int) -> bool:
+        return self._again is not None and runs <= self._again[unit]

@@ -1,0 +1,161 @@
+"""A graph at one moment: all that the parts above `graph/` may know of it.
+
+A stored graph, on disk or in memory, is one snapshot with the number 0. A graph that changes has another one after every
+batch. A snapshot says how many vertices and edges there are, what types they have, where each vertex's list lies and in
+which far arrays; a link is opened to those.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from isthmus.errors import StoreError
+from isthmus.graph.far import FarArray
+from isthmus.graph.files import Array
+from isthmus.graph.ids import Ids
+from isthmus.graph.lists import Lists
+from isthmus.graph.manifest import digest
+from isthmus.graph.store import CHECKSUMS, MemoryStore, Store
+
+VERTICES_AT_ONCE = 1 << 20
+
+
+class Snapshot(ABC):
+    """Counts, types, ids, lists, and where the edges lie. `number`: how many batches were applied before."""
+
+    number: int = 0
+    path: Path | None = None  # of the store, where there is one
+    vertices: int
+    edges: int  # an undirected edge counts once
+    arcs: int  # stored directions of edges
+    directed: bool
+    weighted: bool
+    has_in_edges: bool  # an undirected graph's out-edges are its in-edges
+    order: str  # natural or hub
+    self_loops: int
+    negative_weights: bool
+    target_dtype: Any
+    weight_dtype: Any  # None: unweighted
+    ids: Ids
+
+    @property
+    def target_bytes(self) -> int:
+        return np.dtype(self.target_dtype).itemsize
+
+    @property
+    def weight_bytes(self) -> int:
+        return np.dtype(self.weight_dtype).itemsize if self.weighted else 0
+
+    @property
+    def edge_bytes(self) -> int:
+        """Bytes of all arcs of one side: targets, and weights where there are any."""
+        return self.arcs * (self.target_bytes + self.weight_bytes)
+
+    @property
+    def on_disk(self) -> bool:
+        return self.path is not None
+
+    def stored(self, side: str) -> str:
+        """The side that holds these edges: an undirected graph has but one."""
+        return side if self.directed else "out"
+
+    @abstractmethod
+    def slots(self, side: str) -> int:
+        """Entries of a side's far arrays, those in gaps included."""
+
+    @abstractmethod
+    def lists(self, side: str, verify: bool = False) -> Lists:
+        """Where each vertex's edges lie in a side's far arrays. `verify`: compare blocks with their checksums."""
+
+    @abstractmethod
+    def far(self, side: str, weights: bool) -> list[FarArray]:
+        """A side's targets, and its weights behind them if asked for."""
+
+    @abstractmethod
+    def whole(self, array: FarArray, verify: bool = False) -> Array:
+        """All of a far array, in memory."""
+
+    @abstractmethod
+    def naturals(self) -> Array | None:
+        """Each vertex's place in natural order; None where that is its number."""
+
+    @abstractmethod
+    def from_naturals(self) -> Array | None:
+        """The vertex at each place in natural order; None where that is its number."""
+
+    @abstractmethod
+    def out_degrees(self) -> Array:
+        """Out-degrees as uint32, in little more memory than they take."""
+
+    @abstractmethod
+    def identity(self) -> str:
+        """A text that is the same for snapshots with the same contents, and for no other."""
+
+    def __repr__(self) -> str:
+        kind = "directed" if self.directed else "undirected"
+        where = f" at {self.path}" if self.path else " in memory"
+        return f"<Graph: {self.vertices} vertices, {self.edges} {kind} edges{', weighted' if self.weighted else ''}{where}>"
+
+
+class StoredSnapshot(Snapshot):
+    """A graph as a store holds it, on disk or in memory: its lists have no gaps."""
+
+    def __init__(self, store: Store | MemoryStore) -> None:
+        manifest = store.manifest
+        self._store = store
+        self.path = store.path
+        self.vertices, self.edges, self.arcs = manifest.vertices, manifest.edges, manifest.arcs
+        self.directed, self.weighted, self.order = manifest.directed, manifest.weighted, manifest.order
+        self.has_in_edges = not manifest.directed or manifest.in_edges
+        self.self_loops, self.negative_weights = manifest.self_loops, manifest.negative_weights
+        self.target_dtype = np.dtype(manifest.sections["out.targets"].dtype)
+        self.weight_dtype = np.dtype(manifest.sections["out.weights"].dtype) if manifest.weighted else None
+        self.ids = Ids(store.only("ids.", "order."))
+
+    def slots(self, side: str) -> int:
+        return self.arcs
+
+    def lists(self, side: str, verify: bool = False) -> Lists:
+        name = f"{self.stored(side)}.offsets"
+        read = self._store.read_checked if verify else self._store.read
+        offsets = np.ascontiguousarray(read(name), np.int64)
+        if offsets[0] != 0 or offsets[-1] != self.arcs or (offsets[1:] < offsets[:-1]).any():
+            raise StoreError(f"{self._store}: section {name} does not ascend from 0 to {self.arcs}; run isthmus verify")
+        return Lists.of(offsets)
+
+    def far(self, side: str, weights: bool) -> list[FarArray]:
+        kinds = ("targets", "weights") if weights and self.weighted else ("targets",)
+        return [self._far(f"{self.stored(side)}.{kind}") for kind in kinds]
+
+    def _far(self, name: str) -> FarArray:
+        section = self._store.manifest.sections[name]
+        if isinstance(self._store, Store):
+            file, sums = self._store.file(name), self._store.file(name + CHECKSUMS)
+            return FarArray(name, np.dtype(section.dtype), section.count, file=file, sums=sums)
+        return FarArray(name, np.dtype(section.dtype), section.count, memory=self._store.read(name))
+
+    def whole(self, array: FarArray, verify: bool = False) -> Array:
+        if array.memory is not None:
+            return array.memory
+        return self._store.read_checked(array.name) if verify else self._store.read(array.name)
+
+    def naturals(self) -> Array | None:
+        return self._store.read("order.to_natural") if self.order == "hub" else None
+
+    def from_naturals(self) -> Array | None:
+        return self._store.read("order.from_natural") if self.order == "hub" else None
+
+    def out_degrees(self) -> Array:
+        degrees = np.empty(self.vertices, np.uint32)
+        for first in range(0, self.vertices, VERTICES_AT_ONCE):
+            last = min(first + VERTICES_AT_ONCE, self.vertices)
+            degrees[first:last] = np.diff(self._store.read("out.offsets", first, last + 1))
+        return degrees
+
+    def identity(self) -> str:
+        sections = self._store.manifest.sections
+        return digest(repr([(name, sections[name].checksums) for name in sorted(sections)]).encode())

@@ -1,0 +1,172 @@
+"""What an algorithm is to its users: a function, declared once, in the file of its program.
+
+    @algorithm
+    def bfs(run: Runner, source: Vertex, depth_limit: Annotated[int | None, Option("How far to go.", least=0)] = None) -> Answer:
+        \"\"\"Distances in edges from a source.\"\"\"
+        return run(BFS(source, depth_limit))
+
+`isthmus.bfs(graph, source, ...)`, `session.bfs(source, ...)`, `isthmus run bfs`, `compare`, `plan`, the table in the docs and
+the conformance suite are derived from that: the parameters are the options that change the answer, the first line of the
+docstring is the help text. A function may run several programs, one after the other; their times add up.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Annotated, Any, Protocol, get_args, get_origin, get_type_hints
+
+from isthmus.graph.snapshot import Snapshot
+from isthmus.programs.column import Array, Column
+from isthmus.programs.program import Program
+
+
+class Kind(Enum):
+    """What a parameter takes, where its type does not say it. The shell reads words accordingly."""
+
+    PLAIN = "a number, a word or a flag"
+    VERTEX = "a vertex id"
+    VERTICES = "several vertex ids"
+    BY_VERTEX = "numbers by vertex id"
+    ARRAY = "an array: a .npy file on the shell"
+    ARRAYS = "an array out of a .npz file, which may hold arrays for other parameters as well"
+    SIZES = "numbers between commas"
+
+
+@dataclass(frozen=True)
+class Option:
+    """A parameter as help texts and the shell have it. `least`: the smallest value. `flag`: its name on the shell, if another.
+
+    `metavar` stands for the value in help; for numbers by vertex it names the number. `sample` makes a value from a
+    graph, for tests that try every algorithm, where the parameter has no default.
+    """
+
+    help: str
+    least: float | None = None
+    flag: str | None = None
+    metavar: str | None = None
+    kind: Kind = Kind.PLAIN
+    sample: Callable[[Snapshot], Any] | None = None
+
+
+START = "The vertex to start from, by its own id. Default: the one with the most out-edges."
+Vertex = Annotated[Any, Option(START, kind=Kind.VERTEX)]
+UseWeights = Annotated[bool, Option("Follow edges in proportion to their weights.")]
+MaxIter = Annotated[int, Option("Maximum number of iterations.", least=1)]
+
+
+class Rows(Enum):
+    """What a row of an answer stands for."""
+
+    VERTICES = "vertices"
+    EDGES = "edges"
+    INPUTS = "inputs"
+
+
+@dataclass
+class Answer:
+    """What a run found: columns by vertex number, or by edge or input; figures for people; notes for the user.
+
+    `values`: in place of the first column as the main one. `vertices`: places in natural order of the vertices that an
+    answer by inputs tells about.
+    """
+
+    columns: dict[str, Array]
+    declared: tuple[Column, ...] = ()
+    figures: dict[str, Any] = field(default_factory=dict)
+    rows: Rows = Rows.VERTICES
+    values: Array | None = None
+    vertices: Array | None = None
+    program: Program | None = None  # what was run, in its final state
+
+    @property
+    def main(self) -> str:
+        """The name of the column that `values` of a result shows."""
+        return "weight" if self.rows is Rows.EDGES else next(iter(self.columns))
+
+
+class Runner(Protocol):
+    """What an algorithm's function runs programs with: a session, for one call."""
+
+    @property
+    def graph(self) -> Snapshot: ...
+
+    @property
+    def prefers_deltas(self) -> bool:
+        """Whether PageRank is to be found by deltas: on modelled devices, and by recipes whose papers do so."""
+        ...
+
+    def __call__(self, program: Program) -> Answer:
+        """Run a program."""
+        ...
+
+    def fits(self, program: Program) -> bool:
+        """Whether a program would have all its edges in memory; raises BudgetError if the budget is too small for it at all."""
+        ...
+
+    def must_fit(self, program: Program) -> None:
+        """Raise BudgetError now if a later pass would."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Tell the user something about the answer."""
+        ...
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of an algorithm: name, type, default (`inspect.Parameter.empty`: none) and what help says of it."""
+
+    name: str
+    type: Any
+    default: Any
+    option: Option
+
+    @property
+    def required(self) -> bool:
+        return self.default is inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A declared algorithm. `function` takes a Runner first, then the parameters."""
+
+    name: str
+    function: Callable[..., Answer]
+    alias: str | None = None  # another name on the shell
+    sample: Callable[[Snapshot], dict[str, Any] | None] | None = None  # arguments to try it with; None: not on this graph
+
+    @property
+    def words(self) -> str:
+        """What help says in one line."""
+        return (inspect.getdoc(self.function) or self.name).splitlines()[0]
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        hints = get_type_hints(self.function, include_extras=True)
+        given = list(inspect.signature(self.function).parameters.values())[1:]
+        return tuple(parameter_of(each.name, hints.get(each.name, Any), each.default) for each in given)
+
+    def __call__(self, run: Runner, *args: Any, **named: Any) -> Answer:
+        return self.function(run, *args, **named)
+
+
+def parameter_of(name: str, hint: Any, default: Any) -> Parameter:
+    option = Option("")
+    if get_origin(hint) is Annotated:
+        hint, *more = get_args(hint)
+        option = next((each for each in more if isinstance(each, Option)), option)
+    return Parameter(name, hint, default, option)
+
+
+def algorithm(
+    function: Callable[..., Answer] | None = None, *, alias: str | None = None,
+    sample: Callable[[Snapshot], dict[str, Any] | None] | None = None,
+) -> Any:  # fmt: skip
+    """Declare an algorithm by its function."""
+    if function is None:
+        return lambda declared: algorithm(declared, alias=alias, sample=sample)
+    return Algorithm(function.__name__, function, alias, sample)

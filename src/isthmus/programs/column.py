@@ -1,0 +1,83 @@
+"""What a column of an answer holds, which of its values mean *none*, and how two answers to one question compare.
+
+A program declares its columns with it. Results (`runtime/result.py`) go by it when they hand values out, and `compare`
+when it looks for differences.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+INT_MAX, INT_MIN = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+NO_VERTEX = -1
+
+
+class Holds(Enum):
+    """What values are."""
+
+    NUMBERS = "numbers"
+    VERTICES = "vertices"  # by their numbers in the graph's own order; -1: none
+    PLACES = "places"  # vertices, by their places in natural order
+
+
+class Within(Enum):
+    """What a stated error bound holds for."""
+
+    TOTAL = "the sum of errors"
+    EACH = "every error"
+    RELATIVE = "every error, relative to its entry"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column by its name; one that ends in * stands for all that begin so.
+
+    `none` names the values that mean none: some of "high" (the largest integer, infinity), "low" and "nan". Integers of 32
+    bits are shown as int64. `within` and `figure` say what error bound the summary states, and under which name; without
+    them integers must be equal, and real numbers equal up to rounding. `unique`: False where any of several values is right,
+    so that answers only have to agree on which are none.
+    """
+
+    name: str
+    holds: Holds = Holds.NUMBERS
+    none: tuple[str, ...] = ("high", "low", "nan")
+    within: Within | None = None
+    figure: str = "error_bound"
+    unique: bool = True
+
+    def stands_for(self, name: str) -> bool:
+        return name.startswith(self.name[:-1]) if self.name.endswith("*") else name == self.name
+
+    def missing(self, values: Array) -> Array:
+        """Marks of the values that mean none."""
+        if self.holds is not Holds.NUMBERS:
+            return np.asarray(values == NO_VERTEX) if values.dtype.kind == "i" else np.zeros(values.size, np.bool_)
+        whole = values.dtype.kind in "iu"
+        kind = np.iinfo(values.dtype) if whole else None
+        high, low = (kind.max, kind.min) if kind is not None else (np.inf, -np.inf)
+        found = np.zeros(values.shape, np.bool_)
+        if "high" in self.none:
+            found |= values == high
+        if "low" in self.none and values.dtype.kind != "u":
+            found |= values == low
+        if "nan" in self.none and not whole:
+            found |= np.isnan(values)
+        return found
+
+    def shown(self, values: Array) -> Array:
+        """Values as users see them: narrow integers as int64, with the largest of these for none."""
+        if self.holds is not Holds.NUMBERS or values.dtype.kind not in "iu" or values.dtype.itemsize == 8:
+            return values
+        wide = values.astype(np.int64)
+        wide[self.missing(values)] = INT_MAX
+        return wide
+
+
+def column_of(declared: tuple[Column, ...], name: str) -> Column:
+    """The declaration of a column; one that was not declared holds plain numbers."""
+    return next((column for column in declared if column.stands_for(name)), Column(name))

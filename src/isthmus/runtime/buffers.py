@@ -1,0 +1,38 @@
+"""Buffers of near memory that deliveries come in: few and fixed, so readers wait when they are too far ahead."""
+
+from __future__ import annotations
+
+import queue
+
+from isthmus.engines.engine import Buffer
+from isthmus.runtime.executor import Stopped
+
+
+class Buffers:
+    """A pool of buffers, for several threads."""
+
+    def __init__(self, buffers: list[Buffer]) -> None:
+        self._count = len(buffers)
+        self.room = min((buffer.bytes.size for buffer in buffers), default=0)  # bytes of each
+        self._free: queue.SimpleQueue[Buffer | None] = queue.SimpleQueue()
+        for buffer in buffers:
+            self._free.put(buffer)
+
+    def take(self) -> Buffer:
+        """A buffer to fill; waits until one is given back. Raises Stopped when the pool was closed."""
+        buffer = self._free.get()
+        if buffer is None:
+            self._free.put(None)  # for the next one who waits
+            raise Stopped
+        return buffer
+
+    def give_back(self, buffer: Buffer | None) -> None:
+        """The buffer may be filled again."""
+        if buffer is not None:
+            self._free.put(buffer)
+
+    def close(self) -> None:
+        """Let nobody wait any more."""
+        while not self._free.empty():
+            self._free.get()
+        self._free.put(None)

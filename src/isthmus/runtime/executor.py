@@ -1,0 +1,409 @@
+"""Carries out what a schedule says: readers fetch units, members of a team run them, until the schedule is done.
+
+A unit that has come near is a *delivery*; running it means cutting it into pieces of about equally many edges, which
+members take as they become free. They go on to the next delivery without waiting for each other, and meet only at the
+end. Whoever ends a delivery may run it again at once, if the schedule says so. After every step the schedule is asked
+what to fetch and what to run next (`schedule/schedule.py`); all schedules are carried out here.
+
+An error in a reader is raised where deliveries are taken; closing stops the readers at their next buffer.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from isthmus.engines.engine import Delivery
+from isthmus.link.link import Link
+from isthmus.schedule.schedule import COMING, NONE, Schedule, Standing
+from isthmus.threads import Team
+
+Piece = Callable[[int], None]  # work for the member of that number
+Arrival = tuple[int, Delivery] | BaseException | None  # None: something else has changed
+
+
+class Stopped(Exception):
+    """The executor was closed while a reader waited for a buffer."""
+
+
+class Work(ABC):
+    """What the units of a schedule are: how one is fetched, how a run of it is cut, and what follows."""
+
+    @abstractmethod
+    def fetch(self, unit: int, channel: int) -> Iterator[Delivery]:
+        """Bring a unit near, in one delivery or in several. Called by readers."""
+
+    @abstractmethod
+    def pieces(self, unit: int, delivery: Delivery) -> list[Piece]:
+        """A run of a delivery, cut into pieces; none where there is nothing to do."""
+
+    def again(self, unit: int, delivery: Delivery) -> list[Piece]:
+        """A further run, for vertices that were marked since the last."""
+        return []
+
+    def finished(self, unit: int, delivery: Delivery) -> None:  # noqa: B027  # most have nothing to do
+        """A delivery has run, and will not run again at once. Called by any member."""
+
+    def dropped(self, delivery: Delivery) -> None:  # noqa: B027
+        """A delivery that was fetched ahead is not wanted."""
+
+    def kept(self, unit: int) -> Delivery:
+        """The delivery of a unit that stays near."""
+        raise NotImplementedError
+
+    def reserve(self, unit: int) -> None:  # noqa: B027
+        """Set a place aside for a unit that will stay near."""
+
+    def evict(self, unit: int) -> None:  # noqa: B027
+        """Give the place of a unit to others."""
+
+    def look(self, schedule: Schedule, standing: Standing) -> None:  # noqa: B027
+        """Bring `standing.pending` up to date, before the schedule is asked what to run."""
+
+    def same_as(self, other: Work) -> bool:
+        """Whether what was fetched for the other will do."""
+        return False
+
+
+class Executor:
+    """Reader threads in front of a link, and a team. One schedule at a time is carried out."""
+
+    def __init__(self, link: Link, team: Team) -> None:
+        self._link, self._team = link, team
+        self._orders: queue.SimpleQueue[tuple[Shift, int] | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._ahead: Shift | None = None  # what is fetched for the next time already
+
+    @property
+    def readers(self) -> int:
+        return self._link.readers
+
+    def carry_out(self, schedule: Schedule, work: Work, standing: Standing, few: bool = False, ahead: bool = False) -> tuple[float, float]:
+        """Fetch and run until the schedule is done.
+
+        `few`: there is too little to do for more than one thread. `ahead`: the next time will want the same units, so fetch
+        them as soon as these are near. Returns (seconds that a member waited, seconds in edge loops per member).
+        """
+        shift = self._taken_from_ahead(work) or Shift(schedule, work, standing, self)
+        shift.order()
+        if ahead:
+            self._ahead = shift.fetch_next(Shift(schedule, work, Standing(standing.places.size), self))
+        return self._run(shift, few)
+
+    def carry_out_here(self, schedule: Schedule, work: Work, standing: Standing, few: bool) -> tuple[float, float]:
+        """The same for so little that handing it to a reader would cost more: whoever runs units also fetches them."""
+        shift = HereShift(schedule, work, standing, self)
+        shift.order()
+        with self._link.lend() as shift.channel:
+            return self._run(shift, few)
+
+    def carry_out_clocked(self, schedule: Schedule, work: Work, standing: Standing, transfers: Transfers, few: bool) -> None:
+        """The same where a clock says when units arrive."""
+        shift = ClockedShift(schedule, work, standing, self, transfers)
+        shift.order()
+        self._run(shift, few)
+
+    def _run(self, shift: Shift, few: bool) -> tuple[float, float]:
+        if few or self._team.size == 1:
+            shift.member(0)
+            return shift.waited, shift.worked
+        self._team.run(shift.member)
+        return shift.waited, shift.worked / self._team.size
+
+    def _taken_from_ahead(self, work: Work) -> Shift | None:
+        """What was fetched ahead, if it is what is wanted now."""
+        shift, self._ahead = self._ahead, None
+        if shift is None:
+            return None
+        if work.same_as(shift.work):
+            shift.work = work
+            return shift
+        self._ahead = shift
+        self.drop_ahead()
+        return None
+
+    def drop_ahead(self) -> None:
+        """What was fetched ahead is not wanted."""
+        shift, self._ahead = self._ahead, None
+        if shift is not None:
+            shift.drop()
+
+    def send(self, shift: Shift, unit: int) -> None:
+        """Have a reader fetch a unit."""
+        while len(self._threads) < self._link.readers:
+            name = f"isthmus-reader-{len(self._threads)}"
+            self._threads.append(threading.Thread(target=self._serve, name=name, daemon=True))
+            self._threads[-1].start()
+        self._orders.put((shift, unit))
+
+    def _serve(self) -> None:
+        while (order := self._orders.get()) is not None:
+            shift, unit = order
+            try:
+                with self._link.lend() as channel:
+                    for delivery in shift.work.fetch(unit, channel):
+                        shift.arrivals.put((unit, delivery))
+                shift.arrived(unit)
+            except Stopped:
+                return
+            except BaseException as error:
+                shift.arrivals.put(error)
+            del shift, order
+
+    def close(self) -> None:
+        """Stop the readers; returns when they have. Whoever owns the buffers must let go of those that wait for one first."""
+        for _ in self._threads:
+            self._orders.put(None)
+        for thread in self._threads:
+            thread.join()
+        self._threads = []
+
+
+class Shift:
+    """One schedule that is being carried out, shared by readers and members."""
+
+    def __init__(self, schedule: Schedule, work: Work, standing: Standing, executor: Executor) -> None:
+        self.schedule, self.work, self.standing, self._executor = schedule, work, standing, executor
+        self.arrivals: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
+        self._arrived: dict[int, deque[Delivery]] = {}
+        self._lock = threading.Lock()  # for the standing
+        self._taking = threading.Lock()  # held while waiting for a delivery, so finishing must not need it
+        self._counting = threading.Lock()
+        self._pieces: list[tuple[int, Delivery, Piece]] = []
+        self._next: Shift | None = None  # whose units are fetched when all of these are near
+        self.over = self.failed = False
+        self.waited = self.worked = 0.0
+
+    def order(self) -> None:
+        """Have units fetched, as far as the schedule says."""
+        with self._lock:
+            self._order()
+
+    def _order(self) -> None:
+        schedule, standing = self.schedule, self.standing
+        most = schedule.under_way or self._executor.readers
+        while standing.coming < most and not self.over:
+            unit = schedule.fetch(standing)
+            if unit == NONE or (schedule.stays and not self._has_place(unit)):
+                break
+            standing.fetched(unit)
+            self._send(unit)
+        if not standing.coming and self._next is not None and not self._next.standing.sent:
+            self._next.order()
+
+    def _has_place(self, unit: int) -> bool:
+        standing = self.standing
+        if not standing.room:
+            gone = self.schedule.evict(standing)
+            if gone == NONE:
+                return False
+            self.work.evict(gone)
+            standing.evicted(gone)
+            standing.room += 1
+        self.work.reserve(unit)
+        standing.room -= 1
+        return True
+
+    def _send(self, unit: int) -> None:
+        self._executor.send(self, unit)
+
+    def arrived(self, unit: int) -> None:
+        """All of a unit is near."""
+        with self._lock:
+            self.standing.arrived(unit)
+            self._order()
+        self.arrivals.put(None)
+
+    def fetch_next(self, other: Shift) -> Shift:
+        """Begin with the other's units when all of these are near."""
+        with self._lock:
+            self._next = other
+            self._order()
+        return other
+
+    def drop(self) -> None:
+        """Nobody wants what was fetched: wait for what is under way, and let go of it as it comes."""
+        with self._lock:
+            self.over = True
+        while True:
+            with self._lock:
+                nothing_comes = not self.standing.coming
+            if nothing_comes and self.arrivals.empty():
+                return
+            arrival = self.arrivals.get()
+            if isinstance(arrival, BaseException):
+                raise arrival
+            if arrival is not None:
+                self.work.dropped(arrival[1])
+
+    def member(self, number: int) -> None:
+        """Take pieces until there are none; an error in one member ends the shift for all."""
+        try:
+            while (taken := self._take()) is not None:
+                unit, delivery, piece = taken
+                start = time.perf_counter()
+                try:
+                    piece(number)
+                finally:  # after an error too: whoever waits for a buffer must go on to see that it is over
+                    last = self._count(delivery, time.perf_counter() - start)
+                if last:
+                    self._finish(unit, delivery, number)
+        except BaseException:
+            self.over = self.failed = True
+            self.arrivals.put(None)
+            raise
+
+    def _take(self) -> tuple[int, Delivery, Piece] | None:
+        with self._taking:
+            while not self._pieces and not self.over:
+                unit = self._next_run()
+                if unit != NONE:
+                    self._begin(unit)
+                elif not self.over:
+                    start = time.perf_counter()
+                    self._hear()
+                    self.waited += time.perf_counter() - start
+            return self._pieces.pop() if self._pieces and not self.failed else None
+
+    def _next_run(self) -> int:
+        """The unit to run now, which counts as started; NONE: wait, or it is over."""
+        while not self.arrivals.empty():
+            self._note(self.arrivals.get())
+        with self._lock:
+            schedule, standing = self.schedule, self.standing
+            if schedule.alone and standing.running:
+                return NONE
+            self.work.look(schedule, standing)
+            unit = schedule.run(standing)
+            if unit != NONE:
+                standing.started(unit)
+            elif schedule.done(standing) and self.arrivals.empty():  # whatever came since we looked must still run
+                self.over = True
+            elif schedule.stays:
+                self._order()  # what is urgent may be another now
+            return unit
+
+    def _hear(self) -> None:
+        """Wait until something arrives or changes."""
+        self._note(self.arrivals.get())
+
+    def _note(self, arrival: Arrival) -> None:
+        if arrival is None:
+            return
+        if isinstance(arrival, BaseException):
+            raise arrival
+        unit, delivery = arrival
+        self._arrived.setdefault(unit, deque()).append(delivery)
+        self.standing.ready.append(unit)
+
+    def _begin(self, unit: int) -> None:
+        if self.schedule.stays:
+            delivery = self.work.kept(unit)
+        else:
+            delivery = self._arrived[unit].popleft()
+            self.standing.ready.remove(unit)
+        pieces = self.work.pieces(unit, delivery)
+        delivery.pieces_left = len(pieces)
+        self._pieces = [(unit, delivery, piece) for piece in reversed(pieces)]
+        if not pieces:
+            self._end(unit, delivery)
+
+    def _count(self, delivery: Delivery, seconds: float) -> bool:
+        """A piece is done; whether it was the delivery's last."""
+        with self._counting:
+            self.worked += seconds
+            delivery.pieces_left -= 1
+            return delivery.pieces_left == 0
+
+    def _finish(self, unit: int, delivery: Delivery, number: int) -> None:
+        """Further runs are done by the member that ended the first: others have the next delivery by now."""
+        runs = 1
+        while self.schedule.again(unit, runs) and not self.failed:
+            start = time.perf_counter()
+            pieces = self.work.again(unit, delivery)
+            if not pieces:
+                break
+            runs += 1
+            for piece in pieces:
+                piece(number)
+            with self._counting:
+                self.worked += time.perf_counter() - start
+        self._end(unit, delivery)
+
+    def _end(self, unit: int, delivery: Delivery) -> None:
+        self.work.finished(unit, delivery)
+        with self._lock:
+            self.standing.finished(unit)
+            if self.schedule.stays:
+                self._order()
+        self.arrivals.put(None)
+
+
+class HereShift(Shift):
+    """Members fetch for themselves, one unit after the other."""
+
+    channel = 0
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._sources: deque[tuple[int, Iterator[Delivery]]] = deque()
+
+    def _send(self, unit: int) -> None:
+        self._sources.append((unit, self._fetched(unit)))
+
+    def _fetched(self, unit: int) -> Iterator[Delivery]:
+        yield from self.work.fetch(unit, self.channel)
+
+    def _hear(self) -> None:
+        if not self._sources:
+            return super()._hear()
+        unit, source = self._sources[0]
+        delivery = next(source, None)
+        if delivery is not None:
+            return self._note((unit, delivery))
+        self._sources.popleft()
+        return self.arrived(unit)
+
+
+class Transfers(ABC):
+    """Units that cross a modelled link: near as bytes at once, and pending until its clock has passed their arrival."""
+
+    @abstractmethod
+    def send(self, unit: int) -> None: ...
+
+    @abstractmethod
+    def arrived(self, waiting: bool) -> int | None:
+        """A unit that has come; `waiting`: let time pass until one has. None: none, or nothing is under way."""
+
+
+class ClockedShift(Shift):
+    """A shift whose units arrive when a modelled clock says so."""
+
+    def __init__(self, schedule: Schedule, work: Work, standing: Standing, executor: Executor, transfers: Transfers) -> None:
+        super().__init__(schedule, work, standing, executor)
+        self._transfers = transfers
+
+    def _send(self, unit: int) -> None:
+        self._transfers.send(unit)
+
+    def _next_run(self) -> int:
+        if not self.standing.running:
+            self._come(False)
+        return super()._next_run()
+
+    def _hear(self) -> None:
+        if self.standing.running:
+            return super()._hear()
+        return self._come(True)
+
+    def _come(self, waiting: bool) -> None:
+        unit = self._transfers.arrived(waiting)
+        if unit is not None and self.standing.places[unit] == COMING:
+            with self._lock:
+                self.standing.arrived(unit)
+                self._order()

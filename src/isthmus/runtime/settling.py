@@ -1,0 +1,200 @@
+"""Partitions that are worked to a standstill, as units of a schedule (`schedule/settling.py`).
+
+A run of a partition follows its marked vertices inside it until nothing changes (`kernels/settle.py`); marks that cross
+over make another partition pending. Any order of propagation must do (`Program.settles`). It pays where partitions are
+neighbourhoods, as in road networks stored in a natural order. Where they are not, a load does little work, which
+`pays` notices: the loop then goes on in steps.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from isthmus.cache.cache import Held
+from isthmus.cache.partitions import KeptPartitions
+from isthmus.engines.engine import Delivery, Rows, Side, Task
+from isthmus.frontier import Frontier
+from isthmus.graph.partition import joined
+from isthmus.kernels import urgency
+from isthmus.link.link import Array, Link
+from isthmus.policies.policy import CACHE, FILTER, NOTHING
+from isthmus.programs.program import State
+from isthmus.runtime.executor import Executor, Piece, Work
+from isthmus.runtime.trace import Iteration, Trace
+from isthmus.schedule import settling
+from isthmus.schedule.schedule import Standing
+from isthmus.threads import Team
+
+STEPS = 8  # iterations of the plain loop before the question is asked
+FEW_EDGES = 64  # a graph has long paths when those steps followed less than a 64th of its edges
+MOST = 1 << 22  # edges followed in one call: some tens of milliseconds, so that Ctrl-C is heard
+OUTER = 1 << 16  # vertices elsewhere that one call may name
+TRIED = 64  # loads after which it must have paid
+STEP, LOOKED_AT = 32.0, 1 << 14  # in weights of an edge over a mean degree; of 16, 32 and 64 the fastest on a 4000² grid
+PLACES = 8  # that near memory is parted into; neighbouring partitions share one, for less is followed twice in larger pieces
+RECORD = 64  # partitions worked on between two records of the trace
+NO_WEIGHTS = np.empty(0, np.int32)
+NO_ROWS = Rows(*(np.empty(0, np.int64) for _ in range(4)))
+Settle = Callable[..., tuple[int, int, int]]
+
+
+def worth_it(trace: Trace, side: Side) -> bool:
+    """Whether the iterations so far are those of a graph with long paths, none of whose vertices is cut in two."""
+    parts = side.partitions
+    if len(trace) != STEPS or len(parts) < 2 or trace.total("active_edges") * FEW_EDGES > side.lists.arcs:
+        return False
+    return bool((parts.first[1:] >= parts.last[:-1]).all())
+
+
+def pieces_per_place(side: Side, size: int, members: int) -> int:
+    """How many neighbouring partitions, and the piles of members who work on them, need at most about `size` bytes each; at least one."""
+    parts = side.partitions
+    edges = int(parts.slots.max()) * side.entry_bytes + 2 * side.block
+    return max(1, min(size // edges, size // (members * pile_bytes(int((parts.last - parts.first).max())))))
+
+
+def pile_bytes(vertices: int) -> int:
+    return -(-13 * vertices // 64) * 64
+
+
+def make_piles(memory: Array, vertices: int) -> tuple[Array, Array, Array]:
+    """A byte and three places in queues for every vertex, in the memory given."""
+    queues = memory[: 12 * vertices].view(np.uint32)
+    marks = memory[12 * vertices : 13 * vertices]
+    marks[:] = 0
+    return marks, queues[:vertices], queues[vertices:]
+
+
+class SettlingPartitions(Work):
+    """One run's pending vertices by partition, and the partitions that are near, in all memory there is for edges."""
+
+    def __init__(self, side: Side, link: Link, memory: Array, state: State, sign: int, settle: Settle, team: Team) -> None:
+        self._link, self._state, self._sign, self._settle, self._team = link, state, sign, settle, team
+        self._pieces = pieces_per_place(side, memory.size // (PLACES + 1), team.size)
+        self._choices = np.zeros(len(side.partitions), np.uint8)  # of the record being made
+        self._side = side = dataclasses.replace(side, partitions=joined(side.partitions, self._pieces))
+        parts = side.partitions
+        widest = int((parts.last - parts.first).max())
+        pile = pile_bytes(widest)
+        rest = (memory.size - team.size * pile) // 64 * 64
+        if rest > memory.size // 2:  # piles lie behind the partitions, where there is room
+            memory, piles = memory[:rest], memory[rest:]
+        else:
+            piles = np.empty(team.size * pile, np.uint8)
+        self._kept = KeptPartitions(side, link, memory)
+        self._piles = [make_piles(piles[m * pile : (m + 1) * pile], widest) for m in range(team.size)]
+        self._outer = [np.empty(OUTER, np.uint32) for _ in range(team.size)]
+        self._delta = np.inf
+        self._held = Held()
+        self._lock = threading.Lock()  # for urgencies and the record
+        self._came: set[int] = set()  # partitions that were fetched and have not run since
+        self._found: dict[int, tuple[int, int, int, int, float]] = {}  # of runs: member, names in `outer`, vertices, edges, seconds
+        self._standing = Standing(len(parts))
+        self._standing.pending[:] = settling.NOTHING
+        self._standing.room = self._kept.room
+        self.loads = self.followed = 0
+
+    def begin(self, frontier: Frontier) -> None:
+        """Take over from the loop: the frontier's marks say what is pending, from now on and in place."""
+        self._marks = frontier.marks
+        frontier.list, frontier.everyone = None, False
+        self._look_everywhere()
+
+    def run(self, executor: Executor, record: Iteration) -> None:
+        """Work on some partitions; `record` becomes an iteration of the trace."""
+        self._record, standing = record, self._standing
+        self._choices[:] = NOTHING
+        start = time.perf_counter()
+        executor.carry_out(settling.Settling(self._team.size, standing.total_runs + RECORD), self, standing)
+        record.chosen(self._choices)
+        record.wait = max(0.0, time.perf_counter() - start - record.kernel - record.decide)  # reading, or nothing to work on
+
+    @property
+    def pending(self) -> bool:
+        """Whether anything is left to do."""
+        return bool((self._standing.pending < settling.NOTHING).any())
+
+    def pays(self) -> bool:
+        """Whether reading whole partitions was cheaper than one request for each vertex that was followed."""
+        if self.loads < TRIED:
+            return True
+        profile = self._link.profile
+        return bool(profile.seconds(self.loads * self._kept.size, self.loads) < 2 * profile.seconds(0, self.followed))
+
+    def reserve(self, unit: int) -> None:
+        self._kept.reserve(unit, set(), np.empty(0))
+
+    def evict(self, unit: int) -> None:
+        self._kept.evict(unit)
+
+    def fetch(self, unit: int, channel: int) -> Iterator[Delivery]:
+        start = time.perf_counter()
+        moved, requests = self._kept.read(unit, channel)
+        if np.isinf(self._delta) and self._side.weight_width:
+            self._delta = self._step(unit)
+        self._came.add(unit)
+        with self._lock:
+            self._record.fetched("filter", moved, requests, time.perf_counter() - start)
+        return iter(())
+
+    def kept(self, unit: int) -> Delivery:
+        place = self._kept.place(unit)
+        return Delivery(Task(self._held, self._side, np.array([unit])), place.targets, place.weights, NO_ROWS)
+
+    def pieces(self, unit: int, delivery: Delivery) -> list[Piece]:
+        """One: a partition is worked on by one member."""
+        parts, place, lists = self._side.partitions, self._kept.place(unit), self._side.lists
+        weights = NO_WEIGHTS if place.weights is None else place.weights
+        self._standing.pending[unit] = settling.NOTHING
+
+        def work(member: int) -> None:
+            start = time.perf_counter()
+            used, vertices, edges = self._settle(
+                parts.first[unit], parts.last[unit], place.base, place.weight_base, MOST, self._sign, self._delta,
+                lists.begins, lists.ends, place.targets, weights, self._state.arrays, self._state.params,
+                self._marks, *self._piles[member], self._outer[member], 0,
+            )  # fmt: skip
+            self._found[unit] = member, used, vertices, edges, time.perf_counter() - start
+
+        return [work]
+
+    def finished(self, unit: int, delivery: Delivery) -> None:
+        """Note what became pending, and count."""
+        start = time.perf_counter()
+        member, used, vertices, edges, seconds = self._found.pop(unit)
+        far = unit in self._came
+        self._came.discard(unit)
+        parts, pending = self._side.partitions, self._standing.pending
+        given = (self._state.arrays[0], self._sign, self._marks, pending)
+        with self._lock:
+            if used > OUTER:
+                self._look_everywhere()
+            else:
+                urgency.note_rows(self._outer[member][:used], parts.first, parts.last, *given)
+                urgency.note_range(parts.first[unit], parts.last[unit], parts.first, parts.last, *given)  # cut short, or marked meanwhile
+            self.loads += far
+            self.followed += vertices
+            if vertices:
+                self._choices[unit * self._pieces : (unit + 1) * self._pieces] = FILTER if far else CACHE
+            self._record.worked(far, seconds / self._team.size, vertices, edges)
+            self._record.decide += (time.perf_counter() - start) / self._team.size
+
+    def _step(self, unit: int) -> float:
+        """How much further than the most urgent counts as urgent too: weights of a few edges over a mean degree."""
+        parts, place, lists = self._side.partitions, self._kept.place(unit), self._side.lists
+        assert place.weights is not None
+        begins, ends = lists.begins[parts.first[unit] : parts.last[unit]], lists.ends[parts.first[unit] : parts.last[unit]]
+        few = np.cumsum(ends - begins) <= LOOKED_AT
+        weights = [place.weights[b:e] for b, e in zip((begins[few] - place.weight_base).tolist(), (ends[few] - place.weight_base).tolist(), strict=True)]
+        mean = float(np.abs(np.concatenate(weights)).mean()) if weights and sum(map(len, weights)) else 1.0
+        return max(STEP * mean / max(lists.arcs / max(len(lists), 1), 1.0), 1e-300)
+
+    def _look_everywhere(self) -> None:
+        """Urgencies from the marks alone."""
+        parts, pending = self._side.partitions, self._standing.pending
+        urgency.note_range(0, len(self._side.lists), parts.first, parts.last, self._state.arrays[0], self._sign, self._marks, pending)

@@ -1,0 +1,166 @@
+"""Partitions that stay near as units of a schedule: for Scaph's k-level queue, which runs them again and again.
+
+Which transfers are pending is what the modelled clock says on a modelled device, and what the readers really have under
+way on a disk. A partition that stayed from an iteration before runs where it is, whatever its value is now.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+
+from isthmus.cache.cache import Held
+from isthmus.cache.partitions import KeptPartitions
+from isthmus.engines.engine import Delivery, Engine, Rows, Runs, Side, Task
+from isthmus.engines.filter import as_rows
+from isthmus.frontier import Activity, Frontier
+from isthmus.link.clock import Job
+from isthmus.link.link import Array, Link, Moved
+from isthmus.runtime.executor import Executor, Piece, Transfers, Work
+from isthmus.runtime.modelled import Modelled, followed
+from isthmus.runtime.trace import Iteration
+from isthmus.runtime.worker import Worker
+from isthmus.schedule.levels import Levels, levels
+from isthmus.schedule.schedule import NONE, Schedule, Standing
+
+LEVELS = 20  # Scaph: near bandwidth / link bandwidth, where neither is known
+LEAST_ROOM = 2  # partitions; with one place nothing can run while another comes
+
+
+class StayingPartitions(Work):
+    """Whole partitions of one side, kept in `memory`. `stays`: also from one iteration to the next."""
+
+    def __init__(
+        self, side: Side, link: Link, memory: Array, worker: Worker, engine: Engine, stays: bool, modelled: Modelled | None,
+    ) -> None:  # fmt: skip
+        self._side, self._worker, self._engine, self._held, self._stays = side, worker, engine, Held(), stays
+        self._kept = KeptPartitions(side, link, memory)
+        self._modelled = modelled
+        device = modelled.device if modelled is not None else None
+        self._k = LEVELS if device is None else levels(device.near.bandwidth, device.link.bandwidth)
+        self.moved: dict[int, Moved] = {}  # of transfers whose partition has not run yet
+        self._idle = NONE  # the partition that had nothing to do when it was to run again
+        self._transfers = ClockedTransfers(self, modelled) if modelled is not None else None
+        self._lock = threading.Lock()
+        self.reruns = 0
+
+    @property
+    def works(self) -> bool:
+        """Whether there is room to run one partition while another comes."""
+        return self._kept.room >= LEAST_ROOM
+
+    @property
+    def near(self) -> Array:
+        """Marks of the partitions that are near."""
+        marks = np.zeros(len(self._side.partitions), np.bool_)
+        marks[list(self._kept)] = True
+        return marks
+
+    def run(self, wanted: Array, frontier: Frontier, activity: Activity, record: Iteration, executor: Executor) -> None:
+        """Run every partition that is wanted, some of them several times."""
+        self._frontier, self._record = frontier, record
+        standing = self._standing = Standing(wanted.size, self.near)
+        standing.room, standing.pending = self._kept.free, activity.vertices.astype(np.float64)
+        schedule = Levels(wanted, self._k)
+        if self._transfers is not None and self._modelled is not None:
+            self._modelled.submit()
+            executor.carry_out_clocked(schedule, self, standing, self._transfers, False)
+        else:
+            waited, worked = executor.carry_out(schedule, self, standing)
+            record.wait += waited
+            record.kernel += worked
+        if not self._stays:
+            for p in list(self._kept):
+                self._kept.evict(p)
+
+    def fetch(self, unit: int, channel: int) -> Iterator[Delivery]:
+        size, requests = self._kept.read(unit, channel)
+        self.moved[unit] = Moved(size, 0, requests)
+        return iter(())
+
+    def reserve(self, unit: int) -> None:
+        self._kept.reserve(unit, set(), np.empty(0))
+
+    def evict(self, unit: int) -> None:
+        self._kept.evict(unit)
+
+    def look(self, schedule: Schedule, standing: Standing) -> None:
+        """How many vertices of each partition that has run are marked now; it only matters when no first run is waiting."""
+        assert isinstance(schedule, Levels)
+        parts = self._side.partitions
+        if not schedule.first_run_waits(standing):
+            for p in self._kept:
+                if standing.runs[p]:
+                    standing.pending[p] = np.count_nonzero(self._frontier.next_marks[parts.first[p] : parts.last[p]])
+
+    def kept(self, unit: int) -> Delivery:
+        """Where the partition lies; it counts under the engine that brought it, or under the cache."""
+        parts, place, side = self._side.partitions, self._kept.place(unit), self._side
+        at = np.array([unit])
+        runs = Runs(
+            parts.first[at], parts.last[at], parts.cuts[at], parts.cuts[at + 1], np.array([place.base]),
+            np.array([place.weight_base if side.weight_width else place.base]),
+        )  # fmt: skip
+        edges: Runs | Rows = runs if self._frontier.list is None else as_rows(runs, self._frontier, side)
+        came = unit in self.moved
+        delivery = Delivery(Task(self._engine if came else self._held, side, at), place.targets, place.weights, edges, runs=runs)
+        if came:
+            moved = self.moved.pop(unit)
+            delivery.bytes, delivery.requests = moved.bytes, moved.requests
+        return delivery
+
+    def pieces(self, unit: int, delivery: Delivery) -> list[Piece]:
+        """A first run, or one for the vertices that were marked since the last."""
+        if self._standing.runs[unit]:
+            marked = self._worker.marked(delivery, self._frontier)
+            if marked is None:
+                self._idle = unit
+                return []
+            delivery.edges = marked
+            self.reruns += 1
+        return self._worker.pieces(delivery, self._frontier)
+
+    def finished(self, unit: int, delivery: Delivery) -> None:
+        first = not self._standing.runs[unit]
+        if unit == self._idle:
+            self._idle = NONE
+            return
+        edges = followed(delivery, self._frontier)
+        name = delivery.task.engine.name
+        with self._lock:
+            self._record.delivered(delivery)
+            self._record.engines[name]["tasks"] += 1
+            if first and name == self._held.name:
+                self._record.hit_edges += edges
+            if self._transfers is not None:
+                self._transfers.ran(unit, delivery, edges)
+
+
+class ClockedTransfers(Transfers):
+    """By the modelled clock: bytes are copied at once, and count as pending until the clock has passed their arrival."""
+
+    def __init__(self, work: StayingPartitions, modelled: Modelled) -> None:
+        self._work, self._modelled, self._clock = work, modelled, modelled.clock
+        self._jobs: dict[int, Job] = {}
+
+    def send(self, unit: int) -> None:
+        link = self._modelled.link
+        with link.lend() as channel:
+            self._work.fetch(unit, channel)
+            moved = link.take(channel)
+        self._work.moved[unit] = moved
+        self._jobs[unit] = self._clock.submit(link=moved.link_seconds, buffered=False, what=unit)
+
+    def arrived(self, waiting: bool) -> int | None:
+        """At most one at a time: the next is asked for when it has run."""
+        while True:
+            job = self._clock.ready() or (self._clock.wait() if waiting else None)
+            if job is None or job.what is not None:
+                return None if job is None else int(job.what)
+            self._clock.run(job)  # packed lists, which run once
+
+    def ran(self, unit: int, delivery: Delivery, edges: int) -> None:
+        """A near partition has been run."""
+        self._clock.run(self._jobs.pop(unit, None), self._modelled.kernel(delivery, edges))

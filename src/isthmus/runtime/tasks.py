@@ -1,0 +1,75 @@
+"""The tasks of an iteration as units of a schedule: an engine brings each near, buffer by buffer."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+
+from isthmus.engines.engine import Delivery, Task
+from isthmus.frontier import Frontier
+from isthmus.link.link import Link
+from isthmus.runtime.buffers import Buffers
+from isthmus.runtime.executor import Piece, Work
+from isthmus.runtime.worker import Worker
+
+Done = Callable[[Delivery], None]
+
+
+class TaskWork(Work):
+    """Unit k is tasks[k]. `done` is told of every delivery that has run, `unused` of those fetched for nothing."""
+
+    def __init__(
+        self, tasks: list[Task], frontier: Frontier, link: Link, buffers: Buffers, worker: Worker, done: Done, unused: Done,
+    ) -> None:  # fmt: skip
+        self.tasks, self._frontier, self._link, self._buffers, self._worker = tasks, frontier, link, buffers, worker
+        self._done, self._unused = done, unused
+        self._numbers = itertools.count()
+
+    def fetch(self, unit: int, channel: int) -> Iterator[Delivery]:
+        task = self.tasks[unit]
+        for delivery in task.engine.deliver(task, self._frontier, self._link, self._buffers.take, channel):
+            moved = self._link.take(channel)
+            if moved is not None:
+                delivery.moved, delivery.bytes, delivery.requests = moved, moved.bytes, moved.requests
+            delivery.number = next(self._numbers)
+            yield delivery
+
+    def pieces(self, unit: int, delivery: Delivery) -> list[Piece]:
+        return self._worker.pieces(delivery, self._frontier)
+
+    def again(self, unit: int, delivery: Delivery) -> list[Piece]:
+        pieces = self._worker.again(delivery, self._frontier)
+        delivery.rounds += bool(pieces)
+        return pieces
+
+    def finished(self, unit: int, delivery: Delivery) -> None:
+        self._done(delivery)
+        self._buffers.give_back(delivery.buffer)
+
+    def dropped(self, delivery: Delivery) -> None:
+        self._unused(delivery)
+        self._buffers.give_back(delivery.buffer)
+
+    def same_as(self, other: Work) -> bool:
+        return isinstance(other, TaskWork) and [signature(task) for task in self.tasks] == [signature(task) for task in other.tasks]
+
+
+def signature(task: Task) -> tuple[object, str, list[int]]:
+    """What a task brings, for all frontiers alike only where all vertices are active."""
+    return task.engine, task.side.name, task.partitions.tolist()
+
+
+class HeldWork(Work):
+    """Deliveries out of a cache, made one by one as they are wanted: nothing has to be fetched."""
+
+    def __init__(self, deliveries: Iterator[Delivery], frontier: Frontier, worker: Worker, done: Done) -> None:
+        self._deliveries, self._frontier, self._worker, self._done = deliveries, frontier, worker, done
+
+    def fetch(self, unit: int, channel: int) -> Iterator[Delivery]:
+        return self._deliveries
+
+    def pieces(self, unit: int, delivery: Delivery) -> list[Piece]:
+        return self._worker.pieces(delivery, self._frontier)
+
+    def finished(self, unit: int, delivery: Delivery) -> None:
+        self._done(delivery)

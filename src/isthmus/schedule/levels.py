@@ -1,0 +1,66 @@
+"""Scaph's k-level queue: partitions that are near already are run again while others are still on their way.
+
+Scaph (Zheng et al., ATC 2020), section 5.1 and Figures 10 and 11. Level i holds the partitions that will run for the
+ith time in this iteration. A free processor takes from the lowest level: first runs go first, and a partition that has
+run goes to the end of the next level, so that others have a chance to activate its vertices meanwhile. A partition is
+run again only while transfers are pending and no first run is waiting. The partition that has run most often makes room
+for the next transfer. The iteration ends when every high-value partition has run once.
+
+Where this differs: Figure 10 bounds no level, so k = near / link bandwidth is here a bound on runs; its line 13 may evict
+a partition that has not run yet; it re-runs partitions with no active vertex left. The first to leave here are partitions of
+the iteration before that are of no high value now, which Figure 10 does not mention. The release has the queue switched off.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from isthmus.schedule.schedule import FAR, NEAR, Array, Schedule, Standing, first
+
+UNDER_WAY = 2  # transfers at once: one more than moves, so that the link never waits; others would only take places
+
+
+def levels(near_bandwidth: float, link_bandwidth: float) -> int:
+    """How often a partition may run in one iteration: about 20 for 224 and 11.4 GB/s (Scaph, section 5.1)."""
+    return max(1, round(near_bandwidth / link_bandwidth))
+
+
+class Levels(Schedule):
+    """Units are partitions. `wanted`: those of high value; `pending` in the standing: active vertices of each, as they are now."""
+
+    under_way = UNDER_WAY
+    alone = True
+    stays = True
+
+    def __init__(self, wanted: Array, k: int) -> None:
+        self._wanted, self._k = wanted, k
+
+    def waiting(self, standing: Standing) -> Array:
+        """High-value partitions whose transfer is pending."""
+        return np.asarray(self._wanted & (standing.runs == 0) & (standing.places < NEAR))
+
+    def fetch(self, standing: Standing) -> int:
+        return first(self.waiting(standing) & (standing.places == FAR), np.arange(self._wanted.size))
+
+    def run(self, standing: Standing) -> int:
+        runs = standing.runs
+        again = (runs < self._k) & (standing.pending > 0) if self.waiting(standing).any() else np.zeros(runs.size, np.bool_)
+        ready = self._wanted & (standing.places == NEAR) & ((runs == 0) | again)
+        return first(ready, (runs << 32) + standing.turns)
+
+    def evict(self, standing: Standing) -> int:
+        """NONE: all that are near have still to run."""
+        runs = standing.runs
+        spent = (standing.places == NEAR) & (~self._wanted | (runs > 0))
+        return first(spent, (-np.where(self._wanted, runs, 1 << 30) << 32) + standing.turns)
+
+    def done(self, standing: Standing) -> bool:
+        """Whether every high-value partition has run."""
+        return bool((standing.runs[self._wanted] > 0).all())
+
+    def first_run_waits(self, standing: Standing) -> bool:
+        """Whether something is near that has not run: what is active now does not matter then."""
+        return bool(((standing.places == NEAR) & (standing.runs == 0) & self._wanted).any())
+
+
+
