@@ -16,12 +16,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from isthmus import sizes
 from isthmus.errors import OptionError
 from isthmus.graph.files import BLOCK
 from isthmus.graph.manifest import NAME
 from isthmus.graph.store import Store
 from isthmus.link.link import Profile
-from isthmus.link.measure import LEAST, ROUNDS, Samples, Say, ignore, largest, measure_folder, measure_store
+from isthmus.link.measure import ROUNDS, Samples, Say, ignore, largest, measure_folder, measure_store
 from isthmus.link.ssd import GUESS, open_file
 from isthmus.progress import SILENT, Progress
 
@@ -61,7 +62,7 @@ def survey(path: str | Path, progress: Progress = SILENT, say: Say = ignore) -> 
     place = checked_place(path)
     with alone(say), contextlib.ExitStack() as stack:
         store = stack.enter_context(contextlib.closing(Store(place))) if (place / NAME).exists() else None
-        if store is not None and size_of(store) >= LEAST:
+        if store is not None and size_of(store) >= sizes.now.least_trial:
             samples = measure_store(store, ROUNDS, progress, say)
         else:
             samples = measure_folder(place, ROUNDS, progress, say)
@@ -81,7 +82,7 @@ def profile_of(store: Store, may_measure: bool = True, say: Say = ignore) -> Pro
     disk = disk_of(open_file(store, largest(store)))
     if known := recall(disk):
         return known.profile
-    if not may_measure or size_of(store) < LEAST:
+    if not may_measure or size_of(store) < sizes.now.least_trial:
         return GUESS
     say("measuring the disk, once; isthmus calibrate does it again")
     with alone(say):

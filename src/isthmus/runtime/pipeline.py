@@ -11,13 +11,13 @@ import queue
 import threading
 from collections.abc import Iterator
 
+from isthmus import sizes
 from isthmus.engines.engine import Buffer, Delivery, Task
 from isthmus.frontier import Frontier
 from isthmus.link.link import Link
 from isthmus.schedule.plain import Schedule
 
 OWN_CHANNEL = 2  # of the link, for what the caller reads itself
-FEW_EDGES = 1 << 16  # a task this small is read by the caller: a hand-over would cost more
 
 
 class Stopped(Exception):
@@ -83,7 +83,7 @@ class Pipeline:
         job = self._taken_from_ahead(tasks)
         if not tasks:
             return iter(())
-        if job is None and len(tasks) == 1 and (edges <= FEW_EDGES or tasks[0].engine.name == "resident"):
+        if job is None and len(tasks) == 1 and (edges <= sizes.now.few_edges or tasks[0].engine.name == "resident"):
             return self._deliver(tasks[0], frontier, OWN_CHANNEL)
         job = job or self._begin(Job(list(tasks), schedule, frontier, self._link.readers))
         if ahead:

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.errors import OptionError, StoreError
 from isthmus.graph.graph import Graph
 from isthmus.memory import format_size
 from isthmus.runtime.trace import Trace
 
 Array = np.ndarray[Any, Any]
-ROWS_AT_ONCE = 1 << 19
 INT_MAX, INT_MIN = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 VERTEX_COLUMNS = ("predecessor", "labels")  # values that are vertices
 NO_VERTEX = -1
@@ -108,8 +108,8 @@ class Result:
         return polars.from_arrow(self.to_arrow())
 
     def _batches(self) -> Iterator[Any]:
-        for begin in range(0, len(self), ROWS_AT_ONCE):
-            yield self._batch(begin, min(begin + ROWS_AT_ONCE, len(self)))
+        for begin in range(0, len(self), sizes.now.result_rows):
+            yield self._batch(begin, min(begin + sizes.now.result_rows, len(self)))
 
     def _batch(self, begin: int, end: int) -> Any:
         import pyarrow as pa

@@ -13,6 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.cache.cache import Held
 from isthmus.cache.partitions import KeptPartitions
 from isthmus.engines.engine import Delivery, Engine, Rows, Runs, Side, Task
@@ -23,7 +24,7 @@ from isthmus.link.link import Array, Link, Moved
 from isthmus.policies.policy import CACHE, FILTER
 from isthmus.runtime.modelled import Modelled, followed
 from isthmus.runtime.trace import Iteration
-from isthmus.runtime.worker import ALONE, Worker
+from isthmus.runtime.worker import Worker
 from isthmus.schedule import rounds
 from isthmus.schedule.rounds import NONE, Rounds
 
@@ -221,7 +222,7 @@ class Queue:
             delivery.edges = marked
             self.reruns += 1
         edges = followed(delivery, frontier)
-        waited, worked = self._worker.relax(iter([delivery]), frontier, lambda done: None, edges <= ALONE)
+        waited, worked = self._worker.relax(iter([delivery]), frontier, lambda done: None, edges <= sizes.now.alone)
         record.wait += waited
         record.kernel += worked
         record.delivered(delivery)

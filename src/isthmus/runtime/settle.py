@@ -19,6 +19,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.cache.partitions import KeptPartitions
 from isthmus.engines.engine import Side
 from isthmus.frontier import Frontier
@@ -33,13 +34,10 @@ from isthmus.threads import Team
 
 STEPS = 8  # iterations of the plain loop before the question is asked
 FEW_EDGES = 64  # a graph has long paths when those steps followed less than a 64th of its edges
-MOST = 1 << 22  # edges followed in one call: some tens of milliseconds, so that Ctrl-C is heard
-OUTER = 1 << 16  # vertices elsewhere that one call may name
 TRIED = 64  # loads after which it must have paid
 CHANNELS = 3  # of the link
 STEP, LOOKED_AT = 32.0, 1 << 14  # in weights of an edge over a mean degree; of 16, 32 and 64 the fastest on a 4000² grid
 PLACES = 8  # that near memory is parted into; neighbouring partitions share one, for less is followed twice in larger pieces
-RECORD = 64  # partitions worked on between two records of the trace
 NO_WEIGHTS = np.empty(0, np.int32)
 Settle = Callable[..., tuple[int, int, int]]
 
@@ -92,7 +90,7 @@ class Settling:
             piles = np.empty(team.size * pile, np.uint8)
         self._kept = KeptPartitions(side, link, memory)
         self._piles = [make_piles(piles[m * pile : (m + 1) * pile], widest) for m in range(team.size)]
-        self._outer = [np.empty(OUTER, np.uint32) for _ in range(team.size)]
+        self._outer = [np.empty(sizes.now.settled_outer, np.uint32) for _ in range(team.size)]
         self._urgency = np.full(len(parts), np.inf)  # sign * value of the most urgent pending vertex; inf: none
         self._delta = np.inf
         self._changed = threading.Condition()  # guards everything below, and the urgencies
@@ -132,7 +130,7 @@ class Settling:
             while (taken := self._take()) is not None:
                 self._work(*taken, number)
                 with self._changed:
-                    if number == 0 and self._works >= RECORD:
+                    if number == 0 and self._works >= sizes.now.settled_record:
                         self._publish()
                         self._save()
                     self._over = self._over or not self.pays()
@@ -202,7 +200,7 @@ class Settling:
             self._busy.discard(p)
             self._kept.use(p)
             parts, state = self._side.partitions, (self._state.arrays[0], self._sign, self._marks, self._urgency)
-            if used > OUTER:
+            if used > sizes.now.settled_outer:
                 self._look_everywhere()
             else:
                 urgency.note_rows(self._outer[member][:used], parts.first, parts.last, *state)
@@ -220,7 +218,7 @@ class Settling:
         parts, place = self._side.partitions, self._kept.place(p)
         weights = NO_WEIGHTS if place.weights is None else place.weights
         return self._settle(
-            parts.first[p], parts.last[p], place.base, place.weight_base, MOST, self._sign, self._delta,
+            parts.first[p], parts.last[p], place.base, place.weight_base, sizes.now.settled_edges, self._sign, self._delta,
             self._side.offsets, place.targets, weights, self._state.arrays, self._state.params,
             self._marks, *self._piles[member], self._outer[member], 0,
         )  # fmt: skip
