@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from isthmus import sizes
 
 DATA = Path(os.environ.get("ISTHMUS_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
 
@@ -16,3 +21,10 @@ def data() -> Path:
     if not DATA.is_dir():
         pytest.skip(f"real graphs are not at {DATA}; set ISTHMUS_DATA to their folder")
     return DATA
+
+
+@pytest.fixture
+def sized() -> Iterator[Callable[..., Any]]:
+    """Set sizes until the test ends: sized(piece=300)."""
+    with contextlib.ExitStack() as stack:
+        yield lambda **changes: stack.enter_context(sizes.using(**changes))

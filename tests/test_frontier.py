@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isthmus import frontier as module
+from isthmus import sizes
 from isthmus.frontier import Frontier
 from isthmus.graph.partition import cut
 from isthmus.threads import Team
@@ -75,10 +75,10 @@ def test_those_put_off_are_active_next(team, drawn, bound, sign, data):
 
 @settings(max_examples=150, deadline=None)
 @given(events=st.lists(st.tuples(st.integers(0, 29), st.booleans(), st.integers(0, 1)), max_size=60), room=st.integers(1, 40))
-def test_loose_queues(monkeypatch_module, events, room):
+def test_loose_queues(events, room):
     """Marked, followed and marked again: queues hold vertices twice, or that are not marked any more."""
-    monkeypatch_module.setattr(module, "SMALLEST_QUEUE", room)
-    frontier = Frontier(30, 2)
+    with sizes.using(smallest_queue=room):
+        frontier = Frontier(30, 2)
     frontier.loose = True
     frontier.start(np.array([3]))
     marked = set()
@@ -98,12 +98,6 @@ def test_loose_queues(monkeypatch_module, events, room):
     assert not frontier.any()
     assert not frontier.marks.any()
     assert not frontier.next_marks.any()
-
-
-@pytest.fixture(scope="module")
-def monkeypatch_module():
-    with pytest.MonkeyPatch.context() as patch:
-        yield patch
 
 
 @settings(max_examples=100, deadline=None)

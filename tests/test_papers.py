@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from isthmus import sizes
+
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
 
@@ -17,11 +19,8 @@ BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 def module(monkeypatch):
     """A module of the experiments, by name; what it shrinks is put back."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    for where, name in (("graph.partition", "PARTS"), ("graph.partition", "SMALLEST"), ("runtime.budget", "MODELLED_BUFFER"),
-                        ("engines.compaction", "FEW_ROWS")):  # fmt: skip
-        place = importlib.import_module(f"isthmus.{where}")
-        monkeypatch.setattr(place, name, getattr(place, name))
-    return lambda name: importlib.import_module(f"published.{name}")
+    with sizes.using():
+        yield lambda name: importlib.import_module(f"published.{name}")
 
 
 def test_smoke(tmp_path, monkeypatch):

@@ -15,19 +15,18 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import isthmus as ist
-from isthmus.engines import compaction
-from isthmus.graph import partition
+from isthmus import sizes
+from isthmus.graph.files import BLOCK
 from isthmus.link import device as devices
 from isthmus.programs.bfs import BFS
 from isthmus.programs.program import Facts, State
-from isthmus.runtime import budget
 from published.cases import Case
 
 PARTITIONS = 1000
@@ -88,9 +87,9 @@ class Lab:
 
     def __init__(self, folder: Path, names: Iterable[str], scale: int, device: str = "model:rtx2080ti") -> None:
         self.folder, self.scale, self.device = folder, scale, device
-        partition.PARTS, partition.SMALLEST = PARTITIONS, partition.BLOCK
-        budget.MODELLED_BUFFER = LEAST_BUFFER
-        compaction.FEW_ROWS = FEW_ROWS
+        sizes.now = replace(
+            sizes.now, partitions=PARTITIONS, smallest_partition=BLOCK, modelled_buffer=LEAST_BUFFER, few_rows=FEW_ROWS
+        )
         self._cases: dict[str, Case] = {}
         self._runs: dict[tuple[Any, ...], Run] = {}
         self._answers: dict[tuple[str, str], Any] = {}

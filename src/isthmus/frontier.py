@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.graph.partition import Partitions
 from isthmus.kernels import rows, vertices
 
 Array = np.ndarray[Any, Any]
-QUEUE_SHARE, SMALLEST_QUEUE = 64, 1 << 12  # a queue holds a 64th of the vertices: sorting more costs more than a scan
+QUEUE_SHARE = 64  # a queue holds a 64th of the vertices: sorting more costs more than a scan
 
 
 def frontier_bytes(vertices: int, threads: int) -> int:
@@ -26,7 +27,7 @@ def frontier_bytes(vertices: int, threads: int) -> int:
 
 
 def queue_size(vertices: int) -> int:
-    return max(SMALLEST_QUEUE, vertices // QUEUE_SHARE)
+    return max(sizes.now.smallest_queue, vertices // QUEUE_SHARE)
 
 
 @dataclass

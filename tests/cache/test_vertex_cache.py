@@ -92,13 +92,13 @@ def test_served_and_brought_are_all_active_edges_each_once(team, kind, capacity,
         check(cache, far)
 
 
-def test_a_few_vertices_at_a_time(team, monkeypatch):
+def test_a_few_vertices_at_a_time(team, sized):
     """Large frontiers are served piece by piece, which takes less memory."""
     far = sides.far(DEGREES)
     cache = make(far, 504, team)
     iterate(cache, far, range(len(DEGREES)))
     whole = list(cache.serve(far.frontier(None), far.side)[1])
-    monkeypatch.setattr("isthmus.cache.vertex_cache.VERTICES", 4)
+    sized(cache_vertices=4)
     for deliveries in (cache.serve(far.frontier(None), far.side)[1], cache.everything()):
         pieces = list(deliveries)
         assert len(pieces) > len(whole) == 1
@@ -258,10 +258,9 @@ def graph(tmp_path_factory):
 
 
 @pytest.fixture
-def by_vertices(monkeypatch):
+def by_vertices(monkeypatch, sized):
     """A recipe for each engine, with the cache."""
-    monkeypatch.setattr("isthmus.runtime.budget.LEAST_BUFFER", 16 << 10)
-    monkeypatch.setattr("isthmus.runtime.pipeline.FEW_EDGES", 16)
+    sized(least_buffer=16 << 10, few_edges=16)
     sides.mostly_cache(monkeypatch, 16 << 10)
     for name, kind in (("filter", FILTER), ("zero_copy", ZERO_COPY), ("compaction", COMPACTION)):
         monkeypatch.setitem(recipes.RECIPES, f"v-{name}", Recipe(f"v-{name}", Fixed(f"v-{name}", kind), "vertices", ahead=True))

@@ -17,26 +17,24 @@ import pytest
 
 import isthmus as ist
 from isthmus.cli.main import main
-from isthmus.link import calibrate, measure
+from isthmus.link import measure
 from isthmus.link.calibrate import disk_of, recall, remember
 from isthmus.link.link import Profile
 
 COMMAND = [sys.executable, "-m", "isthmus.cli.main", "calibrate"]
-LITTLE = {"LEAST": 1 << 20, "MOST": 3 << 20, "BUFFER": 4 << 20, "ENOUGH": 0.001}  # small test files, short portions
+LITTLE = {"least_trial": 1 << 20, "most_trial": 3 << 20, "trial_buffer": 4 << 20, "trial_seconds": 0.001}  # small files, short portions
 KNOWN = Profile("disk at /far", 3e9, 1e5, 4096, 128, True, ((1, 1e4), (8, 2e4), (32, 5e4), (128, 1e5)), 6e9)
 PROFILE = {"name", "bandwidth", "request_rate", "block", "depth", "measured", "rates", "compaction", "break_even_gap"}
 
 
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, sized: Any, tmp_path: Path) -> Any:
     """Run `isthmus calibrate` in this process, in an empty folder, with a memory of its own: (exit code, out, err)."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setenv("ISTHMUS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(measure.Samples, "steady", True)
-    for name, value in LITTLE.items():
-        monkeypatch.setattr(measure, name, value)
-    monkeypatch.setattr(calibrate, "LEAST", LITTLE["LEAST"])
+    sized(**LITTLE)
 
     def run(*arguments: Any) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["isthmus", "calibrate", *map(str, arguments)])
@@ -243,11 +241,10 @@ def open_files(pid: int) -> list[str]:
 
 
 LITTLE_COMMAND = f"""
+from isthmus import sizes
 from isthmus.cli.main import main
-from isthmus.link import calibrate, measure
-for name, value in {LITTLE}.items():
-    setattr(measure, name, value)
-main()
+with sizes.using(**{LITTLE}):
+    main()
 """
 
 

@@ -133,8 +133,8 @@ def test_options_of_pagerank(call: Any, stores: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp", "widest_path", "php"])
-def test_without_a_source_the_busiest_vertex_is_it(call: Any, algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isthmus.graph.graph.VERTICES_AT_ONCE", 3)
+def test_without_a_source_the_busiest_vertex_is_it(call: Any, algorithm: str, sized: Any) -> None:
+    sized(degree_vertices=3)
     done = call(algorithm, "named.isthmus", "--json")
     assert done.code == 0
     with ist.open("named.isthmus") as graph:

@@ -114,14 +114,9 @@ def test_every_way_gives_the_oracles_answer(case: Any, name: str) -> None:
 
 
 @pytest.fixture
-def tight(monkeypatch: pytest.MonkeyPatch) -> None:
+def tight(sized: Any) -> None:
     """Least sizes so small that a small graph has many partitions, buffers are shorter than lists and threads share."""
-    monkeypatch.setattr(isthmus.graph.partition, "SMALLEST", 4096)
-    monkeypatch.setattr(isthmus.runtime.budget, "LEAST_BUFFER", 1024)
-    monkeypatch.setattr(isthmus.runtime.pipeline, "FEW_EDGES", 16)
-    monkeypatch.setattr(isthmus.runtime.loop, "ALONE", 64)
-    monkeypatch.setattr(isthmus.runtime.worker, "PIECE", 300)
-    monkeypatch.setattr(isthmus.frontier, "SMALLEST_QUEUE", 3)
+    sized(smallest_partition=4096, least_buffer=1024, few_edges=16, alone=64, piece=300, smallest_queue=3)
 
 
 @pytest.mark.usefixtures("tight")

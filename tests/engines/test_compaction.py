@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import sides
 
-from isthmus.engines import compaction
+from isthmus import sizes
 from isthmus.engines.compaction import Compaction, halves
 from isthmus.engines.engine import Buffer, Rows, Task, packed
 from isthmus.engines.zero_copy import ZeroCopy
@@ -39,8 +40,7 @@ def test_every_active_edge_once_and_packed(activity, kind, gap, threads):
     far = sides.far(degrees, *kind)
     frontier = far.frontier(active, dense)
     engine = Compaction(threads, gap)
-    few, compaction.FEW_ROWS = compaction.FEW_ROWS, 2
-    try:
+    with sizes.using(few_rows=2), contextlib.closing(engine):
         task = whole_task(engine, far)
         found = sides.Edges()
         for delivery in engine.deliver(task, frontier, far.link, far.buffer, 0) if task else ():
@@ -51,9 +51,6 @@ def test_every_active_edge_once_and_packed(activity, kind, gap, threads):
             assert delivery.bytes % sides.BLOCK == 0
             assert delivery.bytes >= int(rows.lengths.sum()) * far.side.entry_bytes
             assert delivery.buffer.bytes.size == 24 * sides.BLOCK, "the whole buffer is given back, not a half"
-    finally:
-        compaction.FEW_ROWS = few
-        engine.close()
     assert found == far.edges(active)
 
 
@@ -91,7 +88,7 @@ def test_threads_pack_what_one_does():
         engine = Compaction(threads, 1 << 20)
         buffers = lambda: far.buffer(40_000)  # noqa: E731
         delivery = next(engine.deliver(whole_task(engine, far), frontier, far.link, buffers, 0))
-        assert delivery.edges.vertices.size > compaction.FEW_ROWS
+        assert delivery.edges.vertices.size > sizes.now.few_rows
         used = int(delivery.edges.lengths.sum())
         found.append((delivery.targets[:used].tolist(), delivery.weights[:used].tolist()))
         engine.close()

@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from isthmus.errors import StoreError
-from isthmus.graph import buckets, lists
 from isthmus.graph.buckets import Buckets, Splitters, merge, sort
 from isthmus.graph.lists import Lists, ListWriter, combined, write_lists
 from isthmus.kernels import arcs
@@ -21,8 +20,8 @@ ROOMY, TIGHT = 2**30, 1
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch):
-    monkeypatch.setattr(buckets, "CACHED_KEYS", 16)
+def small(sized):
+    sized(cached_keys=16)
 
 
 @pytest.fixture
@@ -204,8 +203,8 @@ def some_lists(rows, counts, first=0):
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 100])
-def test_offsets_between_and_behind_the_rows(monkeypatch, at_once):
-    monkeypatch.setattr(lists, "OFFSETS_AT_ONCE", at_once)
+def test_offsets_between_and_behind_the_rows(sized, at_once):
+    sized(written_offsets=at_once)
     sections = Sections()
     writer = ListWriter(sections, "out", 9, 6, np.uint32, None)
     writer.append(some_lists([2, 4], [1, 2]))

@@ -43,10 +43,10 @@ def test_the_same_whatever_the_threads_and_the_memory(tmp_path: Path, kind: str,
     assert verify(tmp_path / "g.isthmus").ok
 
 
-def test_several_blocks_of_edges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_blocks_of_edges(tmp_path: Path, sized: Any) -> None:
     """Edge i is the same however the edges are cut."""
     wanted = arrays(ist.generate("rmat", scale=10, seed=3))
-    monkeypatch.setattr("isthmus.graph.generate.BLOCK_EDGES", 1000)
+    sized(block_edges=1000)
     assert arrays(ist.generate("rmat", scale=10, seed=3, threads=2)) == wanted
 
 

@@ -11,7 +11,6 @@ import pytest
 
 import isthmus as ist
 from isthmus.errors import UnknownVertexError
-from isthmus.graph import ids
 from isthmus.graph.graph import Graph
 from isthmus.graph.store import Store
 
@@ -115,9 +114,9 @@ def test_unknown_vertices_are_key_errors() -> None:
 
 
 @pytest.mark.parametrize("kind", ["int64", "string"])
-def test_ids_far_apart_are_read_in_stretches(forge: Callable[..., Store], kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ids_far_apart_are_read_in_stretches(forge: Callable[..., Store], kind: str, monkeypatch: pytest.MonkeyPatch, sized: Any) -> None:
     """A hub's neighbours lie all over the id map; reading it whole would cost memory nobody granted."""
-    monkeypatch.setattr(ids, "STRETCH", 64)
+    sized(id_stretch=64)
     n = 5000
     names = [b"%05d" % (3 * i) for i in range(n)]
     parts = {

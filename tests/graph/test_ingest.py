@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from tests.naive import Cleaned, Edge, assert_graph, clean, read_back
 
 import isthmus as ist
+from isthmus import sizes
 from isthmus.errors import BudgetError, GraphFormatError, OptionError, StoreError
-from isthmus.graph import buckets, names
-from isthmus.graph.formats import lists as list_formats
-from isthmus.graph.formats import tables, text
+from isthmus.graph import names
 
 PARALLEL = ("keep", "drop", "first", "min", "sum")
 HUGE = 2**64 - 1
@@ -76,13 +75,9 @@ def contents(graph) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def small(monkeypatch):
+def small(sized):
     """Blocks, buckets and read sizes so small that a few thousand edges are many of each."""
-    monkeypatch.setattr(buckets, "CACHED_KEYS", 64)
-    monkeypatch.setattr(tables, "BLOCK_EDGES", 100)
-    monkeypatch.setattr(list_formats, "BLOCK_EDGES", 100)
-    monkeypatch.setattr(list_formats, "VERTICES_AT_ONCE", 16)
-    monkeypatch.setattr(text, "CHUNK", 512)
+    sized(cached_keys=64, block_edges=100, list_vertices=16, text_chunk=512)
 
 
 # ---- every way of cleaning
@@ -335,9 +330,9 @@ def test_sorted_input_without_room(tmp_path, small):
     assert_graph(graph, clean(triples(sources, targets)))
 
 
-def test_strings_without_room(tmp_path, small, monkeypatch):
+def test_strings_without_room(tmp_path, small, monkeypatch, sized):
     """DuckDB gets what it needs; edges, hashes and table go to disk."""
-    monkeypatch.setattr(names, "LEAST", 0)
+    sized(least_name_bytes=0)
     held = []
 
     class Roomy(names.Names):
@@ -358,7 +353,7 @@ def test_strings_without_room(tmp_path, small, monkeypatch):
 
 def test_strings_within_the_least_budget(tmp_path):
     columns = (np.array(["b", "a", "c"]), np.array(["a", "c", "b"]))
-    assert ist.ingest(columns, tmp_path / "g.isthmus", memory=4 * names.LEAST).vertices == 3
+    assert ist.ingest(columns, tmp_path / "g.isthmus", memory=4 * sizes.now.least_name_bytes).vertices == 3
 
 
 def test_strings_need_room_for_the_sort(tmp_path):

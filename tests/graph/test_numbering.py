@@ -285,9 +285,8 @@ def test_encode_gives_equal_strings_equal_keys():
     assert sorted(distinct.to_pylist()) == [b"a", b"b", b"c"]
 
 
-def test_names_are_written_once_sorted_bytewise(tmp_path, pool, monkeypatch):
-    monkeypatch.setattr(names, "STAGED", 2)
-    monkeypatch.setattr(names, "ROWS_AT_ONCE", 2048)
+def test_names_are_written_once_sorted_bytewise(tmp_path, pool, sized):
+    sized(staged_names=2, sorted_names=2048)
     budget = Budget(2**30)
     collected = Names(budget, tmp_path, 2)
     for batch in ([b"zz", b"a"], [b"a", "é".encode()], [b"", b"zz"], [b"B"]):
@@ -316,9 +315,8 @@ def test_a_collision_is_noticed(tmp_path, pool, monkeypatch):
         collected.write(None, 0, "test", pool)
 
 
-def test_duckdb_out_of_memory_is_a_budget_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(names, "LEAST", 0)
-    monkeypatch.setattr(names, "STAGED", 1)
+def test_duckdb_out_of_memory_is_a_budget_error(tmp_path, sized):
+    sized(least_name_bytes=0, staged_names=1)
     collected = Names(Budget(2_000_000), tmp_path, 1)
     collected._base.execute("SET temp_directory = ''")
     with pytest.raises(BudgetError, match=r"the string ids do not sort within 1.3 MB, their share of a budget of 2 MB; give --memory 5MB"):

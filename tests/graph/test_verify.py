@@ -234,9 +234,9 @@ def test_stores_written_wrong(forge: Callable[..., Store], arrays: dict[str, Any
 
 
 @pytest.mark.parametrize("bad", [70_000, 131_071])
-def test_ids_and_lists_are_checked_across_the_cuts(forge: Callable[..., Store], bad: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ids_and_lists_are_checked_across_the_cuts(forge: Callable[..., Store], bad: int, sized: Any) -> None:
     """Vertices are checked 65,536 at a time and long lists in pieces; the seams count too."""
-    monkeypatch.setattr("isthmus.graph.verify.ARCS_AT_ONCE", 1000)
+    sized(verified_arcs=1000)
     n = 140_000
     offsets = np.concatenate([np.zeros(bad + 1, np.int64), np.full(n - bad, 5000)])
     targets = np.arange(5000, dtype=np.uint32)

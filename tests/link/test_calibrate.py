@@ -15,7 +15,7 @@ import pytest
 
 import isthmus as ist
 from isthmus.errors import OptionError
-from isthmus.link import calibrate, measure
+from isthmus.link import calibrate
 from isthmus.link.calibrate import GUESS, alone, disk_of, forget, memories, profile_of, recall, remember
 from isthmus.link.link import Profile
 from isthmus.link.measure import Samples
@@ -44,9 +44,9 @@ def file(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def turns(file, monkeypatch):
+def turns(file, monkeypatch, sized):
     """Every store is large enough, and all disks are FAST; who was measured, in how many rounds."""
-    monkeypatch.setattr(calibrate, "LEAST", 0)
+    sized(least_trial=0)
     monkeypatch.setattr(calibrate, "name_of", lambda path: FAST.name)
     turns = []
     monkeypatch.setattr(calibrate, "measure_store", lambda store, rounds, *more: turns.append((store, rounds)) or taken())
@@ -74,8 +74,8 @@ def test_measured_once_and_remembered(turns, file, graph):
     assert [entry.name for entry in file.parent.iterdir()] == ["links.json"]
 
 
-def test_a_small_store_is_not_measured_but_takes_what_is_remembered(turns, file, graph, monkeypatch):
-    monkeypatch.setattr(calibrate, "LEAST", 1 << 40)
+def test_a_small_store_is_not_measured_but_takes_what_is_remembered(turns, file, graph, sized):
+    sized(least_trial=1 << 40)
     assert profile_of(graph.store) == GUESS
     assert not file.exists()
     remember(disk_of(graph.path), FAST)
@@ -219,11 +219,9 @@ def test_the_name_is_where_the_disk_is_mounted(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def little(monkeypatch, file):
+def little(sized, file):
     """Small test files and short portions."""
-    for name, value in {"LEAST": 1 << 20, "MOST": 3 << 20, "BUFFER": 4 << 20, "ENOUGH": 0.001}.items():
-        monkeypatch.setattr(measure, name, value)
-    monkeypatch.setattr(calibrate, "LEAST", 1 << 20)
+    sized(least_trial=1 << 20, most_trial=3 << 20, trial_buffer=4 << 20, trial_seconds=0.001)
 
 
 def test_calibrating_a_folder(little, tmp_path, file):
@@ -235,11 +233,11 @@ def test_calibrating_a_folder(little, tmp_path, file):
     assert list((tmp_path / "data").iterdir()) == []
 
 
-def test_calibrating_a_store(little, tmp_path, graph, monkeypatch):
+def test_calibrating_a_store(little, tmp_path, graph, sized):
     """A large one is read; a small one says little, so a test file takes its place."""
     small, _ = calibrate.survey(graph.path)
     assert small.source == f"a test file in {graph.path}"
-    monkeypatch.setattr(calibrate, "LEAST", 4096)
+    sized(least_trial=4096)
     large, _ = calibrate.survey(graph.path)
     assert large.source == f"section out.targets of {graph.path}"
     assert len(large.bulk) == 5

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
+from isthmus import sizes
 from isthmus.errors import StoreError
 from isthmus.graph.files import BLOCK, aligned_empty
 from isthmus.link import measure, ssd
@@ -23,10 +24,9 @@ MB = 1 << 20
 
 
 @pytest.fixture(autouse=True)
-def little(monkeypatch):
+def little(sized):
     """Small files and short portions."""
-    for name, value in {"LEAST": MB, "MOST": 3 * MB, "BUFFER": 4 * MB, "ENOUGH": 0.001}.items():
-        monkeypatch.setattr(measure, name, value)
+    sized(least_trial=MB, most_trial=3 * MB, trial_buffer=4 * MB, trial_seconds=0.001)
 
 
 def open_files():
@@ -172,8 +172,8 @@ class Clock:
         monkeypatch.setattr(measure, "time", SimpleNamespace(perf_counter=lambda: self.now))
 
 
-def test_portions_grow_until_they_can_be_timed(monkeypatch):
-    monkeypatch.setattr(measure, "ENOUGH", 0.05)
+def test_portions_grow_until_they_can_be_timed(monkeypatch, sized):
+    sized(trial_seconds=0.05)
     clock, portions = Clock(monkeypatch), []
 
     def work(count):
@@ -217,7 +217,7 @@ class Counting:
 def test_bulk_reads_are_long_and_lie_in_the_file(size):
     link, buffer = Counting(), aligned_empty(8 * MB, np.uint8)
     measure.read_bulk(link, buffer, size)(5)
-    assert sum(length for _, length in link.extents) == 5 * measure.PIECE
+    assert sum(length for _, length in link.extents) == 5 * sizes.now.largest_read
     assert all(offset % BLOCK == 0 and 0 <= offset <= size - length for offset, length in link.extents)
     assert max(length for _, length in link.extents) == min(size, buffer.size)
 

@@ -112,9 +112,9 @@ def test_as_many_in_flight_as_the_profile_says(graph: Any, monkeypatch: pytest.M
     assert link.notes == ["no asynchronous I/O (no such call): 8 threads read instead"]
 
 
-def test_long_extents_are_read_in_pieces(graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_extents_are_read_in_pieces(graph: Any, monkeypatch: pytest.MonkeyPatch, sized: Any) -> None:
     blocks = graph.store.manifest.sections["out.targets"].blocks
-    monkeypatch.setattr(ssd, "PIECE", 16 * BLOCK)
+    sized(largest_read=16 * BLOCK)
     buffer = aligned_empty(blocks * BLOCK, np.uint8)
     for rings in (True, False):
         if not rings:

@@ -63,20 +63,20 @@ def scaled(sums, n, directed, sources, endpoints):
 
 
 @pytest.mark.parametrize("directed", [True, False])
-def test_every_way(tmp_path, monkeypatch, directed):
+def test_every_way(tmp_path, sized, directed):
     """Nine sources in batches of up to eight: searches start anew on what others left behind."""
     edges = skewed()
     sources = random.Random(4).sample(range(420), 9)
     expected = oracles.betweenness(clean(edges, range(420), directed=directed), sources, True)
-    for graph, how in tight_ways(edges, 420, directed, tmp_path, monkeypatch):
+    for graph, how in tight_ways(edges, 420, directed, tmp_path, sized):
         result = ist.betweenness_centrality(graph, sources=sources, endpoints=True, **how)
         assert np.allclose(result.values, np.array(expected) / (9 * 419), rtol=1e-9, atol=0)
 
 
 @pytest.mark.parametrize("batch", [1, 2, 7, 64])
-def test_any_batch(monkeypatch, batch):
-    monkeypatch.setattr("isthmus.runtime.more_algorithms.BATCHES", (batch,))
-    small_sizes(monkeypatch)
+def test_any_batch(sized, batch):
+    sized(betweenness_batches=(batch,))
+    small_sizes(sized)
     other = nx.connected_caveman_graph(20, 5)
     expected = nx.betweenness_centrality(other)
     graph = build([(u, v, None) for u, v in other.edges], 100, False)
@@ -94,11 +94,11 @@ def test_a_long_path_and_many_components():
     assert result.summary()["result"]["depth"] == 600
 
 
-def test_reads_are_shared(tmp_path, monkeypatch):
+def test_reads_are_shared(tmp_path, sized):
     graph = ist.generate("rmat", tmp_path / "g.isthmus", scale=12, seed=2)
     how = {"policy": "filter", "memory": "10%", "k": 16}
     together = ist.betweenness_centrality(graph, **how)
-    monkeypatch.setattr("isthmus.runtime.more_algorithms.BATCHES", (1,))
+    sized(betweenness_batches=(1,))
     alone = ist.betweenness_centrality(graph, **how)
     assert np.allclose(together.values, alone.values, rtol=1e-9)
     assert together.summary()["transfer"]["bytes"] * 4 < alone.summary()["transfer"]["bytes"]

@@ -125,12 +125,12 @@ def test_a_grid_against_a_sparse_solve():
 
 
 @pytest.mark.parametrize("directed", [True, False])
-def test_every_way(tmp_path, monkeypatch, directed):
+def test_every_way(tmp_path, sized, directed):
     edges = skewed(lambda draw: draw.choice([0.5, 1.0, 2.5, 0.0]))
     fixed, currents = {0: 3.0, 7: -1.0, 399: 2.0}, {5: 0.5, 20: -4.0}
     expected = solved(laplacian(edges, 420), fixed, currents)
     assert np.isnan(expected[0]).any()
-    for graph, how in tight_ways(edges, 420, directed, tmp_path, monkeypatch):
+    for graph, how in tight_ways(edges, 420, directed, tmp_path, sized):
         assert_within(ist.circuit(graph, fixed, currents, **how), expected, 1e-6)
 
 

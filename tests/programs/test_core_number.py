@@ -50,10 +50,10 @@ def test_networkx_says_the_same(graph, how):
 
 
 @pytest.mark.parametrize("directed", [True, False])
-def test_every_way(tmp_path, monkeypatch, directed):
+def test_every_way(tmp_path, sized, directed):
     edges = skewed()
     answer = peeled(edges, 420)
-    for graph, how in tight_ways(edges, 420, directed, tmp_path, monkeypatch):
+    for graph, how in tight_ways(edges, 420, directed, tmp_path, sized):
         result = ist.core_number(graph, **how)
         assert result.values.tolist() == answer, how
     assert result.summary()["result"] == {"largest": max(answer), "in_largest": answer.count(max(answer))}

@@ -80,12 +80,12 @@ def test_networkx_says_the_same(directed):
 
 
 @pytest.mark.parametrize("directed", [True, False])
-def test_every_way(tmp_path, monkeypatch, directed):
+def test_every_way(tmp_path, sized, directed):
     edges = skewed()
     dense = matrix(edges, 420, directed)
     alpha = 0.5 / np.abs(np.linalg.eigvals(dense)).max()
     exact = solved(dense, alpha, 1.0)
-    for graph, how in tight_ways(edges, 420, directed, tmp_path, monkeypatch):
+    for graph, how in tight_ways(edges, 420, directed, tmp_path, sized):
         assert_within(ist.katz(graph, alpha, normalized=False, **how), exact, 1e-6)
 
 

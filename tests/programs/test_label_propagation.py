@@ -13,7 +13,7 @@ from tests.programs.ways import HOW, SETTINGS, build, graphs, hows, orders, skew
 
 import isthmus as ist
 from isthmus.errors import OptionError
-from isthmus.programs import label_propagation, lists
+from isthmus.programs import label_propagation
 
 
 def propagated(edges, n, directed, rounds):
@@ -40,22 +40,21 @@ def test_the_definition(graph, how, order, rounds):
 
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("least", [1, 1 << 12])
-def test_every_way(tmp_path, monkeypatch, directed, least):
+def test_every_way(tmp_path, sized, directed, least):
     """Also with a table so small that the hub's list does not fit and there are many runs."""
-    monkeypatch.setattr(lists, "LEAST", least)
-    monkeypatch.setattr(label_propagation, "PIECE", 100)
+    sized(least_table=least, sorted_piece=100)
     edges = skewed()
     answer = propagated(edges, 420, directed, 4)
     most = 0
-    for graph, how in tight_ways(edges, 420, directed, tmp_path, monkeypatch):
+    for graph, how in tight_ways(edges, 420, directed, tmp_path, sized):
         result = ist.label_propagation(graph, 4, **how)
         assert result.values.tolist() == answer, how
         most = max(most, len(result.trace))
     assert most > 10 if least == 1 else most <= 12
 
 
-def test_a_hub_larger_than_the_table_is_counted(monkeypatch):
-    monkeypatch.setattr(lists, "LEAST", 1)
+def test_a_hub_larger_than_the_table_is_counted(monkeypatch, sized):
+    sized(least_table=1)
     counted = []
     count = label_propagation.LabelPropagation._count
     monkeypatch.setattr(label_propagation.LabelPropagation, "_count", lambda self, *a: counted.append(a[-1]) or count(self, *a))

@@ -31,10 +31,10 @@ def test_each_search_is_a_search(graph, how, order, data):
 
 
 @pytest.mark.parametrize("directed", [True, False])
-def test_every_way_with_all_bits(tmp_path, monkeypatch, directed):
+def test_every_way_with_all_bits(tmp_path, sized, directed):
     edges = skewed()
     sources = list(range(3, 420, 6))[:64]
-    for graph, how in tight_ways(edges, 420, directed, tmp_path, monkeypatch):
+    for graph, how in tight_ways(edges, 420, directed, tmp_path, sized):
         assert_same(ist.multi_source_bfs(graph, sources, **how), edges, 420, directed, sources)
 
 

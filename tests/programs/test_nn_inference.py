@@ -87,13 +87,13 @@ def layered(sizes, count, seed=5):
 SIZES = [60, 150, 90, 10]
 
 
-def test_every_way(tmp_path, monkeypatch):
+def test_every_way(tmp_path, monkeypatch, sized):
     edges, layers, biases = layered(SIZES, 1500)
     inputs = np.random.default_rng(2).normal(size=(5, 60))
     expected = forward(edges, layers, inputs, biases)
     original = ist.ingest
     monkeypatch.setattr(ist, "ingest", lambda *arguments, **options: original(*arguments, allow_negative=True, **options))
-    for graph, how in tight_ways(edges, sum(SIZES), True, tmp_path, monkeypatch):
+    for graph, how in tight_ways(edges, sum(SIZES), True, tmp_path, sized):
         for given_layers in (SIZES, layers, None):
             assert ist.nn_inference(graph, inputs, given_layers, biases, **how).values == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
@@ -121,20 +121,20 @@ def test_a_neuron_that_no_input_reaches():
         ist.nn_inference(without, [1, 4], None, biases)
 
 
-def test_many_inputs_go_in_parts(monkeypatch):
+def test_many_inputs_go_in_parts(sized):
     edges, layers, biases = layered(SIZES, 1500)
     graph = build(edges, sum(SIZES), True, allow_negative=True)
     inputs = np.random.default_rng(2).normal(size=(23, 60))
-    monkeypatch.setattr(isthmus.runtime.simulations, "INPUTS_AT_ONCE", 5)
+    sized(inputs_at_once=5)
     found = ist.nn_inference(graph, inputs, SIZES, biases)
     assert found.values == pytest.approx(forward(edges, layers, inputs, biases), rel=1e-9, abs=1e-12)
     assert sum(iteration.active_edges for iteration in found.trace) == 5 * graph.arcs
     assert found.summary()["result"] == {"inputs": 23, "layers": 4, "outputs": 10}
 
 
-def test_a_budget_bounds_the_inputs_at_once(tmp_path, monkeypatch):
+def test_a_budget_bounds_the_inputs_at_once(tmp_path, sized):
     """Fewer at once, the same answers; values of two layers at a time are all that is near."""
-    small_sizes(monkeypatch)
+    small_sizes(sized)
     sizes = [200, 800, 700, 600, 10]
     edges, layers, biases = layered(sizes, 9000)
     columns = tuple(np.array(column) for column in zip(*edges, strict=True))

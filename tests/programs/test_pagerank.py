@@ -183,8 +183,8 @@ def exact(graph, alpha=0.85):
 
 
 @pytest.mark.parametrize("directed", [True, False])
-def test_many_pieces_swept_side_by_side(directed, monkeypatch):
-    monkeypatch.setattr(ranking, "PIECE", 100)
+def test_many_pieces_swept_side_by_side(directed, sized):
+    sized(ranked_piece=100)
     graph = random_graph(directed)
     expected = exact(graph)
     for tol in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10):
@@ -194,13 +194,13 @@ def test_many_pieces_swept_side_by_side(directed, monkeypatch):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("directed", [True, False])
-def test_from_disk_in_pieces_smaller_than_a_hub(directed, weighted, tmp_path, monkeypatch):
+def test_from_disk_in_pieces_smaller_than_a_hub(directed, weighted, tmp_path, sized):
     """Lists span buffers and are shared by threads; some vertices only receive, some loop, some have no edge at all."""
     n, weight = 400, (lambda draw: float(draw.randrange(4))) if weighted else (lambda draw: None)
     edges = skewed(weight, n) + [(v, v, 1.0 if weighted else None) for v in range(0, n, 7)]
     edges += [(v % n, n + v % 50, 2.0 if weighted else None) for v in range(300)]
     expected = oracles.pagerank(clean(edges, range(n + 60), directed=directed), weight=weighted)
-    for graph, how in tight_ways(edges, n + 60, directed, tmp_path, monkeypatch):
+    for graph, how in tight_ways(edges, n + 60, directed, tmp_path, sized):
         for tol in (1e-3, 1e-6, 1e-9):
             assert_within(ist.pagerank(graph, tol=tol, weight=weighted, **how), expected, tol)
 

@@ -75,13 +75,13 @@ def test_networkx_says_the_same(graph, data):
 
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("count", [3, 64])
-def test_every_way(tmp_path, monkeypatch, directed, count):
+def test_every_way(tmp_path, sized, directed, count):
     edges = skewed()
     sources = list(range(3, 420, 6))[:count]
     some = sources[:: 1 + count // 4]
     oracle = clean(edges, range(420), directed=directed)
     exact = np.array([list(oracles.pagerank(oracle, 0.85, {source: 1.0}).values()) for source in some])
-    for graph, how in tight_ways(edges, 420, directed, tmp_path, monkeypatch):
+    for graph, how in tight_ways(edges, 420, directed, tmp_path, sized):
         result = ist.personalized_pagerank(graph, sources, tol=1e-7, **how)
         found = np.array([result[f"pagerank_{source}"] for source in some])
         assert np.abs(found - exact).sum(axis=1).max() <= result.summary()["result"]["error_bound"] <= 1e-7

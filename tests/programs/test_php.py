@@ -48,11 +48,11 @@ def test_by_weight(graph, how):
 
 
 @pytest.mark.parametrize("directed", [True, False])
-def test_every_way(tmp_path, monkeypatch, directed):
+def test_every_way(tmp_path, sized, directed):
     edges = skewed(lambda draw: draw.randrange(1, 9))
     exact = solved(matrix(edges, 420, directed), 0.8, 7)
     by_weight = solved(matrix(edges, 420, directed, True), 0.8, 7)
-    for graph, how in tight_ways(edges, 420, directed, tmp_path, monkeypatch):
+    for graph, how in tight_ways(edges, 420, directed, tmp_path, sized):
         assert np.abs(ist.php(graph, 7, **how).values - exact).sum() <= 1e-6
         assert np.abs(ist.php(graph, 7, weight=True, **how).values - by_weight).sum() <= 1e-6
 

@@ -11,9 +11,9 @@ from isthmus.programs import bfs
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("alone", [0, 1 << 9])
-def test_levels_of_a_grid(monkeypatch, threads, alone):
-    monkeypatch.setattr(bfs, "ALONE", alone)  # 0: members stay together also for the smallest
-    monkeypatch.setattr(bfs, "LEVELS", 100)  # and come back in between
+def test_levels_of_a_grid(sized, threads, alone):
+    sized(search_alone=alone)  # 0: members stay together also for the smallest
+    sized(search_levels=100)  # and come back in between
     rows, columns = np.divmod(np.arange(250_000), 500)
     graph = ist.generate("grid", rows=500, columns=500)
     for _ in range(5):

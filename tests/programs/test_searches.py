@@ -216,13 +216,12 @@ def crowd():
 
 
 @pytest.fixture
-def wrapped(monkeypatch):
+def wrapped(monkeypatch, sized):
     """`wrapped(around)` puts a wrapper around every piece of work of a team."""
-    from isthmus.runtime import loop, worker
+    from isthmus.runtime import worker
 
     plain = worker.Worker.pieces
-    monkeypatch.setattr(worker, "PIECE", 1 << 12)
-    monkeypatch.setattr(loop, "ALONE", 0)
+    sized(piece=1 << 12, alone=0)
 
     def wrap(around):
         monkeypatch.setattr(worker.Worker, "pieces", lambda self, *details: [around(piece) for piece in plain(self, *details)])

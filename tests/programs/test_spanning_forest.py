@@ -60,10 +60,10 @@ def test_without_weights(graph, how, order):
 
 
 @pytest.mark.parametrize("directed", [True, False])
-def test_every_way(tmp_path, monkeypatch, directed):
+def test_every_way(tmp_path, sized, directed):
     edges = skewed(lambda draw: draw.randrange(30))
     answer = kruskal(edges, 420)
-    for graph, how in tight_ways(edges, 420, directed, tmp_path, monkeypatch):
+    for graph, how in tight_ways(edges, 420, directed, tmp_path, sized):
         assert found(ist.minimum_spanning_forest(graph, **how)) == answer, how
 
 

@@ -30,7 +30,7 @@ def test_no_improvement_is_lost(grid, monkeypatch, width):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_buckets_that_run_out_of_chunks_are_filled_anew(monkeypatch, threads):
+def test_buckets_that_run_out_of_chunks_are_filled_anew(monkeypatch, sized, threads):
     """A hundred hubs in a row, each of which offers ten thousand leaves a shorter way than the hub before."""
     hubs, leaves = 100, 10_000
     i, leaf = (grid.ravel() for grid in np.meshgrid(np.arange(hubs), hubs + np.arange(leaves), indexing="ij"))
@@ -38,7 +38,7 @@ def test_buckets_that_run_out_of_chunks_are_filled_anew(monkeypatch, threads):
     weights = np.concatenate([np.ones_like(row), 100_000 - 3 * i])
     graph = ist.read((np.concatenate([row, i]), np.concatenate([row + 1, leaf]), weights), directed=True)
     filled, requeue = [], buckets.requeue
-    monkeypatch.setattr(sssp, "ENTRIES", 1)
+    sized(bucket_entries=1)
     monkeypatch.setattr(buckets, "requeue", lambda *given: (filled.append(given[0]), requeue(*given)))
     expected = np.concatenate([np.arange(hubs), np.full(leaves, 100_000 - 2 * (hubs - 1))])
     assert np.array_equal(ist.sssp(graph, 0, threads=threads).values, expected)

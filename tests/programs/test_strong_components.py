@@ -83,11 +83,11 @@ def test_trimming_takes_each_edge_of_a_dag_once():
     assert sum(iteration.active_edges for iteration in result.trace) <= len(edges)
 
 
-def test_every_way(tmp_path, monkeypatch):
+def test_every_way(tmp_path, sized):
     edges = skewed(n=400, count=900)
     answer = smallest(edges, 420, True)
     assert 10 < len(set(answer)) < 400
-    for graph, how in tight_ways(edges, 420, True, tmp_path, monkeypatch):
+    for graph, how in tight_ways(edges, 420, True, tmp_path, sized):
         assert ist.strongly_connected_components(graph, **how).values.tolist() == answer, how
 
 

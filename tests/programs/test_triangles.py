@@ -12,7 +12,6 @@ from tests.programs.ways import HOW, SETTINGS, build, graphs, hows, orders, skew
 
 import isthmus as ist
 from isthmus.errors import BudgetError
-from isthmus.programs import triangles
 
 
 def simple(edges, n):
@@ -58,14 +57,13 @@ def test_coefficients(graph, how, order):
 
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("least", [1, 1 << 12])
-def test_every_way(tmp_path, monkeypatch, directed, least):
+def test_every_way(tmp_path, sized, directed, least):
     """Also with tables so small that lists are kept and pass by in many runs."""
-    monkeypatch.setattr(triangles, "LEAST", least)
-    monkeypatch.setattr(triangles, "PIECE", 50)
+    sized(least_table=least, triangle_piece=50)
     edges = skewed(count=2400)
     expected, exact = counts(edges, 420), coefficients(edges, 420, directed)
     most = 0
-    for graph, how in tight_ways(edges, 420, directed, tmp_path, monkeypatch):
+    for graph, how in tight_ways(edges, 420, directed, tmp_path, sized):
         result = ist.triangle_count(graph, **how)
         assert result.values.tolist() == expected, how
         clustering = ist.local_clustering_coefficient(graph, **how)
@@ -103,8 +101,8 @@ def test_no_vertex_and_no_edge():
         assert ist.local_clustering_coefficient(graph).values.tolist() == [0.0] * n
 
 
-def test_more_parallel_edges_than_fit(monkeypatch):
-    monkeypatch.setattr(triangles, "LEAST", 1)
+def test_more_parallel_edges_than_fit(sized):
+    sized(least_table=1)
     graph = build([(0, 1, None)] * 500 + [(1, 2, None)], 20, False)
     assert ist.triangle_count(graph).summary()["result"]["triangles"] == 0
     with pytest.raises(BudgetError, match=r"triangle_count has to keep 500 edges of one vertex, .*; give .* more memory"):

@@ -40,10 +40,10 @@ def test_real_weights(graph, how, order):
 
 
 @pytest.mark.parametrize("directed", [True, False])
-def test_every_way(tmp_path, monkeypatch, directed):
+def test_every_way(tmp_path, sized, directed):
     edges = skewed(lambda draw: draw.randrange(1000))
     answer = expected(edges, 420, directed, True)
-    for graph, how in tight_ways(edges, 420, directed, tmp_path, monkeypatch):
+    for graph, how in tight_ways(edges, 420, directed, tmp_path, sized):
         assert ist.widest_path(graph, 0, **how).values.tolist() == answer, how
 
 

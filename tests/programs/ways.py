@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
@@ -60,19 +59,14 @@ def skewed(weight: Any = lambda draw: None, n: int = 400, count: int = 3000) -> 
     return edges + [(v, 0, weight(draw)) for v in range(0, n, 2) for _ in range(3)]
 
 
-def small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_sizes(sized: Any) -> None:
     """Least sizes so small that lists span blocks, partitions and buffers, and threads share them."""
-    monkeypatch.setattr(isthmus.graph.partition, "SMALLEST", 4096)
-    monkeypatch.setattr(isthmus.runtime.budget, "LEAST_BUFFER", 1024)
-    monkeypatch.setattr(isthmus.runtime.pipeline, "FEW_EDGES", 16)
-    monkeypatch.setattr(isthmus.runtime.loop, "ALONE", 64)
-    monkeypatch.setattr(isthmus.runtime.worker, "PIECE", 300)
-    monkeypatch.setattr(isthmus.frontier, "SMALLEST_QUEUE", 3)
+    sized(smallest_partition=4096, least_buffer=1024, few_edges=16, alone=64, piece=300, smallest_queue=3)
 
 
-def tight_ways(edges: Edges, n: int, directed: bool, folder: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, dict[str, Any]]]:
+def tight_ways(edges: Edges, n: int, directed: bool, folder: Any, sized: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Graphs, in both orders and on disk, and ways to run on them with the sizes above."""
-    small_sizes(monkeypatch)
+    small_sizes(sized)
     for order in ("natural", "hub"):
         graph = ist.ingest(columns(edges), folder / f"{order}-{directed}.isthmus", vertices=n, directed=directed, order=order)
         for policy in ("filter", "emogi", "auto"):

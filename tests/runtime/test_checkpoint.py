@@ -307,9 +307,9 @@ def grid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("name", ["bfs", "sssp", "widest_path", "own, monotone"])
-def test_settling(name, threads, grid, folder, monkeypatch):
+def test_settling(name, threads, grid, folder, sized):
     """Partitions that are worked to a standstill stand still for a checkpoint."""
-    monkeypatch.setattr(settle, "RECORD", 2)
+    sized(settled_record=2)
     run, how = RUNS[name], {"memory": "10%", "threads": threads}
     expected = run(grid, **how)
     for count in (10,) if name == "bfs" else (10, 13):  # eight iterations come first
@@ -319,8 +319,8 @@ def test_settling(name, threads, grid, folder, monkeypatch):
         assert any(f"went on after {count - 1} iterations" in note for note in result.trace.notes)
 
 
-def test_nobody_works_while_a_checkpoint_is_written(grid, folder, monkeypatch):
-    monkeypatch.setattr(settle, "RECORD", 2)
+def test_nobody_works_while_a_checkpoint_is_written(grid, folder, monkeypatch, sized):
+    sized(settled_record=2)
     working, seen, lock = [0], [], threading.Lock()
     follow, write = settle.Settling._follow, checkpoints.Checkpoint.write
 
@@ -359,9 +359,9 @@ def test_a_frontier_comes_back(start, folder):
     assert (other.marks == frontier.marks).all()
 
 
-def test_an_error_while_settling_stops_for_a_checkpoint(grid, folder, monkeypatch):
+def test_an_error_while_settling_stops_for_a_checkpoint(grid, folder, monkeypatch, sized):
     """Whoever waits for the others sees that one of them failed."""
-    monkeypatch.setattr(settle, "RECORD", 2)
+    sized(settled_record=2)
     waiting = threading.Event()
     inside = settle.Settling._work
 

@@ -117,12 +117,12 @@ def test_an_error_in_the_reader(own: Any, policy: str, threads: int, monkeypatch
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("at", [0, 5])
-def test_an_error_in_a_kernel(own: Any, policy: str, threads: int, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_in_a_kernel(own: Any, policy: str, threads: int, at: int, monkeypatch: pytest.MonkeyPatch, sized: Any) -> None:
     """Whichever member of the team it happens to, with reads under way."""
     from isthmus.runtime import worker
 
     plain, turns = worker.Worker.pieces, iter(range(10**9))
-    monkeypatch.setattr(worker, "PIECE", 1 << 12)
+    sized(piece=1 << 12)
 
     def pieces(self: Any, *details: Any) -> list[Any]:
         def wrap(piece: Any) -> Any:

@@ -18,7 +18,6 @@ from isthmus.engines.zero_copy import ZeroCopy
 from isthmus.errors import StoreError
 from isthmus.link.link import Link
 from isthmus.link.ssd import SsdLink
-from isthmus.runtime import pipeline
 from isthmus.runtime.pipeline import Pipeline
 from isthmus.schedule.plain import Plain
 
@@ -27,9 +26,9 @@ EVERYONE = range(len(DEGREES))
 
 
 @pytest.fixture(autouse=True)
-def none_left(monkeypatch):
+def none_left(sized):
     """No reader outlives a test, and a test that hangs ends with a traceback. However few edges, readers read them."""
-    monkeypatch.setattr(pipeline, "FEW_EDGES", 0)
+    sized(few_edges=0)
     faulthandler.dump_traceback_later(60, exit=True)
     yield
     faulthandler.cancel_dump_traceback_later()

@@ -17,7 +17,6 @@ import pytest
 
 import isthmus as ist
 from isthmus.errors import OptionError, StoreError
-from isthmus.runtime import result as module
 
 INT_MAX = 2**63 - 1
 NAMES = ["ähre", "b", "ä", "zebra", ""]
@@ -93,8 +92,8 @@ def test_sparse_ids(order: str) -> None:
 
 @pytest.mark.parametrize("make", [dense_graph, sparse_graph, string_graph])
 @pytest.mark.parametrize("rows", [2, 1 << 19])
-def test_files_hold_what_the_table_holds(make: Any, rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ROWS_AT_ONCE", rows)
+def test_files_hold_what_the_table_holds(make: Any, rows: int, tmp_path: Path, sized: Any) -> None:
+    sized(result_rows=rows)
     graph = make("hub")
     source = graph.ids.natural(0, 5)[1]
     results = (ist.bfs(graph, source, predecessors=True), ist.weakly_connected_components(graph), ist.pagerank(graph))

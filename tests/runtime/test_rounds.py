@@ -15,7 +15,6 @@ import isthmus as ist
 from isthmus.policies import recipes
 from isthmus.policies.policy import FILTER, Fixed
 from isthmus.policies.recipes import UNTIL_SETTLED, Recipe
-from isthmus.runtime import worker
 from isthmus.runtime.worker import Worker
 
 INF = float("inf")
@@ -102,12 +101,12 @@ def assert_same(name, result, expected):
 
 @pytest.mark.parametrize("policy", ["subway", "rerun", "kept"])
 @pytest.mark.parametrize("name", [*EXACT, *CLOSE])
-def test_the_same_answers(graph, name, policy, monkeypatch):
+def test_the_same_answers(graph, name, policy, sized):
     """Also where hubs come in pieces, which are not worked on again but must not be lost."""
     expected = result_of(name)(graph)
     for tight in (False, True):
         if tight:
-            small_sizes(monkeypatch)
+            small_sizes(sized)
         for memory, threads, far in (("1%", 1, "ram"), ("30%", 3, "auto")):
             assert_same(name, result_of(name)(graph, policy=policy, memory=memory, threads=threads, far=far), expected)
 
@@ -164,10 +163,10 @@ def test_what_is_left_is_below_the_threshold(graph, threshold, tmp_path):
 
 @pytest.mark.parametrize("policy", ["subway", "rerun"])
 @pytest.mark.parametrize("name", ["sssp", "spread"])
-def test_members_that_meet_lose_nothing(graph, name, policy, monkeypatch):
+def test_members_that_meet_lose_nothing(graph, name, policy, monkeypatch, sized):
     """While one works on a delivery again, another is marking its vertices. Repeated until that has happened often."""
-    small_sizes(monkeypatch)
-    monkeypatch.setattr(worker, "PIECE", 40)
+    small_sizes(sized)
+    sized(piece=40)
     expected = result_of(name)(graph)
     lock, inside, met = threading.Lock(), [0, 0], 0
     again, pieces = Worker.again, Worker.pieces

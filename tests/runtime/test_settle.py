@@ -100,13 +100,13 @@ def test_without_neighbourhoods_it_goes_back_to_steps(shuffled, monkeypatch):
     assert steps[-1] is False
 
 
-def test_calls_that_are_cut_short(grid, monkeypatch):
-    monkeypatch.setattr(settle, "MOST", 50)
+def test_calls_that_are_cut_short(grid, sized):
+    sized(settled_edges=50)
     assert np.array_equal(RUNS["sssp"](grid, memory="20%").values, RUNS["sssp"](grid).values)
 
 
-def test_more_vertices_elsewhere_than_a_call_can_name(grid, monkeypatch):
-    monkeypatch.setattr(settle, "OUTER", 3)
+def test_more_vertices_elsewhere_than_a_call_can_name(grid, sized):
+    sized(settled_outer=3)
     assert np.array_equal(RUNS["bfs, middle"](grid, memory="20%").values, RUNS["bfs, middle"](grid).values)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.cache import hotness
 from isthmus.cache.cache import Cache, Held
 from isthmus.engines.engine import Delivery, Rows, Side, Task
@@ -20,7 +21,6 @@ from isthmus.kernels import keep
 from isthmus.link.link import Array
 
 VERTEX_BYTES = 12  # hotness, wanted, filled, marks of misses: a byte each; where its list begins; a place in their order
-VERTICES = 1 << 18  # looked at for one delivery
 
 
 class VertexCache(Cache):
@@ -51,7 +51,7 @@ class VertexCache(Cache):
         return frontier.without(self._filled, self._misses, self._team), self._hits(frontier)
 
     def _hits(self, frontier: Frontier) -> Iterator[Delivery]:
-        step = VERTICES if frontier.list is None else max(1, frontier.vertices)
+        step = sizes.now.cache_vertices if frontier.list is None else max(1, frontier.vertices)
         for first in range(0, frontier.vertices, step):
             active = frontier.rows(first, min(first + step, frontier.vertices))
             hits = active[self._filled[active] != 0]
@@ -59,8 +59,8 @@ class VertexCache(Cache):
                 yield self._delivery(hits.astype(np.int64))
 
     def everything(self) -> Iterator[Delivery]:
-        for first in range(0, self._filled.size if self.capacity else 0, VERTICES):
-            lists = np.flatnonzero(self._filled[first : first + VERTICES]) + first
+        for first in range(0, self._filled.size if self.capacity else 0, sizes.now.cache_vertices):
+            lists = np.flatnonzero(self._filled[first : first + sizes.now.cache_vertices]) + first
             if lists.size:
                 yield self._delivery(lists)
 

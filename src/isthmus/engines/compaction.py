@@ -14,6 +14,7 @@ from functools import partial
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.engines.engine import Buffer, Delivery, Engine, GetBuffer, Rows, Side, Task, packed
 from isthmus.engines.zero_copy import read_rows, windows
 from isthmus.frontier import Frontier
@@ -22,7 +23,6 @@ from isthmus.link.link import Array, Extents, Link
 from isthmus.link.requests import Lists
 
 INDEX_BYTES = 8  # of a packed list
-FEW_ROWS = 5000  # HyTGraph packs fewer active vertices than this by one thread
 
 
 class Compaction(Engine):
@@ -39,7 +39,7 @@ class Compaction(Engine):
         return [Task(self, side, chosen)] if chosen.size else []
 
     def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
-        side, cores = task.side, 1 if frontier.count < FEW_ROWS else None
+        side, cores = task.side, 1 if frontier.count < sizes.now.few_rows else None
         for among in windows(task, frontier):
             row = skip = 0
             while row < among[0].size:
@@ -71,7 +71,7 @@ class Compaction(Engine):
 
     def _share(self, source: Array, begins: Array, lengths: Array, places: Array, out: Array) -> None:
         count = begins.size
-        if self._packers is None or count < FEW_ROWS:
+        if self._packers is None or count < sizes.now.few_rows:
             pack(source, begins, lengths, places, out, 0, count)
             return
         cuts = np.searchsorted(places, np.linspace(0, int(places[-1]), self._threads + 1)[1:-1])

@@ -17,12 +17,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.graph.files import Array, Scratch, aligned_empty
 from isthmus.kernels import arcs
 from isthmus.memory import Budget
 from isthmus.threads import Pool
 
-CACHED_KEYS = 1 << 16  # keys that a radix sort keeps, with its spare, in a 1 MB L2 cache
 MOST_BUCKETS = 8192
 TABLE_BITS = 16
 Result = TypeVar("Result")
@@ -79,16 +79,16 @@ class Buckets:
         self.keys = 0
         self.merged = 0  # equal keys that `finish` has not seen, because they were too many to be held
         # In memory there must be room for the arena and for sorting small buckets beside it.
-        workspace = 2 * (threads + 2) * CACHED_KEYS * self._width * 4
+        workspace = 2 * (threads + 2) * sizes.now.cached_keys * self._width * 4
         if budget.left > most * self._width + workspace and budget.take(most * self._width):
             self._held = most * self._width
             self._arena = (np.empty(most, np.uint64), None if self._weights is None else np.empty(most, self._weights))
             self._next = 0
-            self.bucket_keys = CACHED_KEYS
+            self.bucket_keys = sizes.now.cached_keys
         else:
             self._scratch = Scratch(folder)
             # Held per bucket: keys, spare, output and one finished result, for each thread and those waiting.
-            self.bucket_keys = max(CACHED_KEYS, int(budget.left * 0.7) // ((threads + 2) * self._width * 3))
+            self.bucket_keys = max(sizes.now.cached_keys, int(budget.left * 0.7) // ((threads + 2) * self._width * 3))
         wanted = min(MOST_BUCKETS, max(1, -(-most // self.bucket_keys)))
         self._splitters = Splitters(sample, wanted, 0, high)
 
@@ -226,10 +226,10 @@ def sort(keys: Array, weights: Array | None) -> None:
     """Sort in place: a radix sort in cache, after one more parting where there are more keys than that."""
     spare = np.empty_like(keys)
     spare_weights = None if weights is None else np.empty_like(weights)
-    if keys.size <= 2 * CACHED_KEYS:
+    if keys.size <= 2 * sizes.now.cached_keys:
         arcs.radix_sort(keys, weights, spare, spare_weights)
         return
-    buckets = min(MOST_BUCKETS, keys.size // CACHED_KEYS)
+    buckets = min(MOST_BUCKETS, keys.size // sizes.now.cached_keys)
     splitters = Splitters(keys[:: max(1, keys.size >> 14)], buckets, int(keys.min()), int(keys.max()))
     starts = splitters.scatter(keys, weights, spare, spare_weights)
     for begin, end in itertools.pairwise(starts):

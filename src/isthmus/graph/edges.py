@@ -19,7 +19,6 @@ from isthmus.memory import Budget
 from isthmus.threads import Pool
 
 Spilled = tuple[int, int, Any]  # where a column starts in the scratch file, its size and type
-BLOCK_EDGES = 1 << 20  # edges per block: large enough for the GIL not to matter, small enough for the L3 cache
 
 
 @dataclass

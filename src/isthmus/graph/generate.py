@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.errors import OptionError
-from isthmus.graph.edges import BLOCK_EDGES, EdgeBlock, EdgeSource
+from isthmus.graph.edges import EdgeBlock, EdgeSource
 from isthmus.graph.files import Array
 from isthmus.graph.lists import Lists
 from isthmus.kernels import generate as kernels
@@ -91,7 +92,7 @@ class Generator(EdgeSource):
     def blocks(self, pool: Pool) -> Iterator[EdgeBlock]:
         assert self.edges is not None
         total = self.edges
-        return pool.map(lambda at: self.make(at, min(BLOCK_EDGES, total - at)), range(0, total, BLOCK_EDGES))
+        return pool.map(lambda at: self.make(at, min(sizes.now.block_edges, total - at)), range(0, total, sizes.now.block_edges))
 
     def sample(self, count: int) -> EdgeBlock:
         assert self.edges is not None

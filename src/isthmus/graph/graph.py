@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.errors import StoreError, UnknownVertexError
 from isthmus.graph.files import Array
 from isthmus.graph.snapshot import StoredSnapshot
 from isthmus.graph.store import MemoryStore, Store
 
 ENTRIES_AT_ONCE = 1024  # a search reads the rest when it comes down to this many
-VERTICES_AT_ONCE = 1 << 20
 
 if TYPE_CHECKING:
     from isthmus.graph.ingest import Report
@@ -89,8 +89,9 @@ class Graph:
     def busiest(self) -> Any:
         """The vertex with the most out-edges, the first of them in the order of the store; looked for in pieces."""
         best, most = -1, -1
-        for first in range(0, self.vertices, VERTICES_AT_ONCE):
-            degrees = np.diff(self.store.read("out.offsets", first, min(first + VERTICES_AT_ONCE, self.vertices) + 1).astype(np.int64))
+        at_once = sizes.now.degree_vertices
+        for first in range(0, self.vertices, at_once):
+            degrees = np.diff(self.store.read("out.offsets", first, min(first + at_once, self.vertices) + 1).astype(np.int64))
             at = int(degrees.argmax())
             if degrees[at] > most:
                 best, most = first + at, int(degrees[at])

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.errors import UnknownVertexError
 from isthmus.graph.files import Array
 from isthmus.graph.store import MemoryStore, Store
-
-STRETCH = 1 << 16  # entries of the id map read at once, at most
 
 
 class Ids:
@@ -121,6 +120,6 @@ def stretches(positions: Array) -> Iterator[tuple[Array, int, int]]:
     """Positions that lie near each other, as indices into `positions` and the first and last of them."""
     order = np.argsort(positions, kind="stable")
     ascending = positions[order].astype(np.int64)
-    for which in np.split(order, np.flatnonzero(np.diff(ascending // STRETCH)) + 1):
+    for which in np.split(order, np.flatnonzero(np.diff(ascending // sizes.now.id_stretch)) + 1):
         if which.size:
             yield which, int(positions[which[0]]), int(positions[which[-1]])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.graph.buckets import Buckets
 from isthmus.graph.files import Array
 from isthmus.graph.writer import Writer
@@ -15,7 +16,6 @@ from isthmus.kernels import arcs
 from isthmus.progress import Progress
 from isthmus.threads import Pool
 
-OFFSETS_AT_ONCE = 1 << 18
 Weigh = Callable[["Lists"], Array]
 
 
@@ -76,7 +76,7 @@ class ListWriter:
     def _offsets(self, rows: Array, starts: Array, stop: int) -> None:
         """Offsets up to `stop`. A vertex continued from the lists before has its offset already."""
         while self._next < stop:
-            out = np.empty(min(stop - self._next, OFFSETS_AT_ONCE), np.int64)
+            out = np.empty(min(stop - self._next, sizes.now.written_offsets), np.int64)
             arcs.fill_offsets(rows, starts, starts[-1], self._next, out)
             self._writer.append(f"{self._side}.offsets", out)
             self._next += out.size

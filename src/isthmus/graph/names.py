@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from isthmus import sizes
 from isthmus.errors import BudgetError, StoreError
 from isthmus.graph.edges import EdgeBlock, Waiting
 from isthmus.graph.files import Array
@@ -25,11 +26,8 @@ from isthmus.kernels import ids
 from isthmus.memory import Budget, format_size
 from isthmus.threads import Pool
 
-LEAST = 64 << 20  # DuckDB does not sort reliably in less
 HELD = 0.65  # of the budget left, for sorting; the edges that wait share the rest
 SHARE = 0.45  # of that is DuckDB's limit: what it takes beside it, and encoding, needed about as much again when measured
-ROWS_AT_ONCE = 1 << 17
-STAGED = 1 << 18  # rows handed to DuckDB at once
 
 
 class HashCollision(Exception):
@@ -75,8 +73,9 @@ class Names:
         self._folder, self._budget = folder, budget
         self._held = int(budget.left * HELD)
         limit = int(self._held * SHARE)
-        if limit < LEAST or not budget.take(self._held):
-            raise BudgetError(f"string ids need a budget of at least {format_size(4 * LEAST)}, got {format_size(budget.limit)}")
+        least = sizes.now.least_name_bytes
+        if limit < least or not budget.take(self._held):
+            raise BudgetError(f"string ids need a budget of at least {format_size(4 * least)}, got {format_size(budget.limit)}")
         self._duckdb = duckdb
         self._base = duckdb.connect(
             ":memory:",
@@ -103,7 +102,7 @@ class Names:
     def add(self, names: Any) -> None:
         self._staged.append(names)
         self._rows += len(names)
-        if self._rows >= STAGED:
+        if self._rows >= sizes.now.staged_names:
             self._flush()
 
     def _flush(self) -> None:
@@ -117,7 +116,7 @@ class Names:
 
     def _distinct(self) -> Iterator[Any]:
         with self._guarded():
-            reader = self._base.sql("SELECT DISTINCT name FROM names ORDER BY name").to_arrow_reader(ROWS_AT_ONCE)
+            reader = self._base.sql("SELECT DISTINCT name FROM names ORDER BY name").to_arrow_reader(sizes.now.sorted_names)
             for batch in reader:
                 yield batch.column(0).cast(pa.large_binary())
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.graph.files import BLOCK, Array
 
-PARTS = 512  # partitions of a graph, as long as their size stays between the two bounds
-SMALLEST, LARGEST = 16 << 10, 32 << 20  # bytes
+LARGEST = 32 << 20  # bytes
 
 
 def partition_bytes(edge_bytes: int, most: int = LARGEST) -> int:
     """Bytes of a partition: a 512th of the edges, in whole blocks, within bounds (and at most `most`)."""
-    size = min(max(edge_bytes // PARTS, SMALLEST), LARGEST, max(most, BLOCK))
+    size = min(max(edge_bytes // sizes.now.partitions, sizes.now.smallest_partition), LARGEST, max(most, BLOCK))
     return -(-size // BLOCK) * BLOCK
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.errors import StoreError
 from isthmus.graph.far import FarArray
 from isthmus.graph.files import Array
@@ -21,7 +22,7 @@ from isthmus.graph.lists import Lists
 from isthmus.graph.manifest import digest
 from isthmus.graph.store import CHECKSUMS, MemoryStore, Store
 
-VERTICES_AT_ONCE = 1 << 20
+
 
 
 class Snapshot(ABC):
@@ -151,8 +152,8 @@ class StoredSnapshot(Snapshot):
 
     def out_degrees(self) -> Array:
         degrees = np.empty(self.vertices, np.uint32)
-        for first in range(0, self.vertices, VERTICES_AT_ONCE):
-            last = min(first + VERTICES_AT_ONCE, self.vertices)
+        for first in range(0, self.vertices, sizes.now.degree_vertices):
+            last = min(first + sizes.now.degree_vertices, self.vertices)
             degrees[first:last] = np.diff(self._store.read("out.offsets", first, last + 1))
         return degrees
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import xxhash
 
+from isthmus import sizes
 from isthmus.graph.files import BLOCK, Array
 from isthmus.graph.manifest import digest
 from isthmus.graph.store import CHECKSUMS, Store
@@ -25,7 +26,6 @@ from isthmus.threads import Pool
 BLOCKS_AT_ONCE = 1024
 MOST_NAMED = 20  # damaged blocks listed one by one
 VERTICES_AT_ONCE = 1 << 16
-ARCS_AT_ONCE = 1 << 20
 
 
 @dataclass
@@ -117,8 +117,8 @@ def check_lists(store: Store, side: str, verdict: Verdict, pool: Pool, progress:
         if offsets[0] < 0 or offsets[-1] > manifest.arcs or (np.diff(offsets) < 0).any():
             return first, int(offsets[0]), int(offsets[-1]), 0, 0, 0, "offsets do not ascend"
         forward = backward = loops = 0
-        for begin in range(int(offsets[0]), int(offsets[-1]), ARCS_AT_ONCE):
-            end = min(begin + ARCS_AT_ONCE, int(offsets[-1]))
+        for begin in range(int(offsets[0]), int(offsets[-1]), sizes.now.verified_arcs):
+            end = min(begin + sizes.now.verified_arcs, int(offsets[-1]))
             # One arc of overlap, so that order is checked across the cut too.
             overlap = 1 if begin > offsets[0] else 0
             targets = store.read(f"{side}.targets", begin - overlap, end)
@@ -162,8 +162,8 @@ def check_ids(store: Store, verdict: Verdict) -> None:
     manifest = store.manifest
     if manifest.ids in ("int64", "uint64"):
         last = None
-        for at in range(0, manifest.vertices, ARCS_AT_ONCE):
-            values = store.read("ids.values", at, min(at + ARCS_AT_ONCE, manifest.vertices))
+        for at in range(0, manifest.vertices, sizes.now.verified_arcs):
+            values = store.read("ids.values", at, min(at + sizes.now.verified_arcs, manifest.vertices))
             if (values[1:] <= values[:-1]).any() or (last is not None and values[0] <= last):
                 verdict.problems.append("section ids.values: ids do not ascend")
                 return

@@ -16,13 +16,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from isthmus import sizes
 from isthmus.errors import OptionError
 from isthmus.graph.far import FarArray
 from isthmus.graph.files import BLOCK
 from isthmus.graph.graph import open_graph
 from isthmus.graph.store import is_store
 from isthmus.link.link import Profile
-from isthmus.link.measure import LEAST, ROUNDS, Samples, Say, ignore, measure_folder, measure_stored
+from isthmus.link.measure import ROUNDS, Samples, Say, ignore, measure_folder, measure_stored
 from isthmus.link.ssd import GUESS
 from isthmus.progress import SILENT, Progress
 
@@ -63,7 +64,7 @@ def survey(path: str | Path, progress: Progress = SILENT, say: Say = ignore) -> 
     with alone(say), contextlib.ExitStack() as stack:
         graph = stack.enter_context(open_graph(place)) if is_store(place) else None
         array = None if graph is None else largest(graph.snapshot.far("out", True))
-        if array is not None and array.bytes >= LEAST:
+        if array is not None and array.bytes >= sizes.now.least_trial:
             samples = measure_stored(array, ROUNDS, progress, say)
         else:
             samples = measure_folder(place, ROUNDS, progress, say)
@@ -84,7 +85,7 @@ def profile_of(arrays: list[FarArray], may_measure: bool = True, say: Say = igno
     disk = disk_of(array.open_file().descriptor)
     if known := recall(disk):
         return known.profile
-    if not may_measure or array.bytes < LEAST:
+    if not may_measure or array.bytes < sizes.now.least_trial:
         return GUESS
     say("measuring the disk, once; isthmus calibrate does it again")
     with alone(say):

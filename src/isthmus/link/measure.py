@@ -18,23 +18,21 @@ from pathlib import Path
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.errors import StoreError
 from isthmus.graph.far import FarArray
 from isthmus.graph.files import BLOCK, OpenFile, Scratch, aligned_empty
 from isthmus.kernels.gather import pack
 from isthmus.link.link import Array, Extents, Profile
-from isthmus.link.ssd import DEPTH, GUESS, PIECE, SsdLink
+from isthmus.link.ssd import DEPTH, GUESS, SsdLink
 from isthmus.memory import format_size
 from isthmus.progress import SILENT, Progress
 from isthmus.threads import Team
 
 DEPTHS = (1, 8, 32, DEPTH)  # single blocks in flight
 ROUNDS = 5
-ENOUGH = 0.05  # seconds of a portion that is timed
-BUFFER = 16 * PIECE  # read at once in bulk; lists are packed out of it
 LONGEST = 63  # entries of a list to pack: 32 on average, as in a graph with 16 undirected edges per vertex
 PART = 4096  # lists that a core takes at a time, half a megabyte
-LEAST, MOST = 64 << 20, 1 << 30  # bytes of a test file; a smaller one says little about the disk
 WRITING = 2.0  # seconds after which a test file is large enough
 UNSTEADY = 3  # times the median is what the best round reached
 Say = Callable[[str], None]
@@ -72,19 +70,19 @@ class TrialFile:
 
     def __init__(self, folder: Path, progress: Progress = SILENT) -> None:
         free = shutil.disk_usage(folder).free
-        if free < 2 * LEAST:
-            raise StoreError(f"{folder}: measuring takes {format_size(2 * LEAST)} of free space for a while; {format_size(free)} are free")
+        if free < (least := 2 * sizes.now.least_trial):
+            raise StoreError(f"{folder}: measuring takes {format_size(least)} of free space for a while; {format_size(free)} are free")
         self.path = folder
         self.size = 0
         self._scratch = Scratch(folder)
         try:
-            self._fill(min(MOST, free // 2), progress)
+            self._fill(min(sizes.now.most_trial, free // 2), progress)
         except BaseException:
             self.close()
             raise
 
     def _fill(self, most: int, progress: Progress) -> None:
-        data = aligned_empty(LEAST // 8, np.uint64)
+        data = aligned_empty(sizes.now.least_trial // 8, np.uint64)
         data[:] = np.random.default_rng(1).integers(0, 2**64, data.size, np.uint64)
         progress.stage("writing", most, "B")
         start = time.perf_counter()
@@ -115,7 +113,7 @@ class Meter:
     def turn(self) -> None:
         """Every turn begins small again: the next blocks may be slow ones, such as a virtual disk has not loaded yet."""
         portion, seconds = 1, 0.0
-        while seconds < ENOUGH:
+        while seconds < sizes.now.trial_seconds:
             portion *= 2
             start = time.perf_counter()
             self._work(portion)
@@ -138,7 +136,7 @@ def measure(array: FarArray, source: str, rounds: int, progress: Progress, say: 
     """Read an array's file. Says what the link says of itself."""
     size = array.blocks * BLOCK
     os.posix_fadvise(array.open_file().descriptor, 0, 0, os.POSIX_FADV_DONTNEED)  # in case reads have to go through the page cache
-    buffer = aligned_empty(BUFFER, np.uint8)
+    buffer = aligned_empty(sizes.now.trial_buffer, np.uint8)
     with contextlib.ExitStack() as stack:
         team = Team()
         stack.callback(team.close)
@@ -148,7 +146,7 @@ def measure(array: FarArray, source: str, rounds: int, progress: Progress, say: 
             stack.callback(links[depth].close)
         for note in links[DEPTH].notes:
             say(note)
-        bulk = Meter(read_bulk(links[DEPTH], buffer, size), PIECE)
+        bulk = Meter(read_bulk(links[DEPTH], buffer, size), sizes.now.largest_read)
         singles = {depth: Meter(read_singles(link, buffer, size, max(depth, 8)), max(depth, 8)) for depth, link in links.items()}
         packed = pack_lists(team, buffer)
         meters = [bulk, *singles.values(), packed]
@@ -165,7 +163,7 @@ def read_bulk(link: SsdLink, buffer: Array, size: int) -> Callable[[int], None]:
     random = np.random.default_rng(1)
 
     def work(pieces: int) -> None:
-        left = pieces * PIECE
+        left = pieces * sizes.now.largest_read
         while left:
             length = min(left, buffer.size, size)
             offset = int(random.integers(0, (size - length) // BLOCK + 1)) * BLOCK

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import xxhash
 
+from isthmus import sizes
 from isthmus.errors import StoreError
 from isthmus.graph.far import FarArray
 from isthmus.graph.files import BLOCK, DIRECT, read_into
@@ -26,7 +27,6 @@ from isthmus.kernels.aio import DONE, Ring
 from isthmus.link.link import CHANNELS, Array, Extents, Link, Profile
 
 DEPTH = 128  # reads in flight; a 4 KB read reached its highest rate there
-PIECE = 4 << 20  # largest single read: as fast as dd bs=4M, and small enough to stay responsive
 THREADS = 32  # that read where asynchronous I/O is missing
 GUESS = Profile("a disk not measured", 1.5e9, 100e3, BLOCK, DEPTH, False)
 
@@ -75,7 +75,7 @@ class SsdLink(Link):
         if self._rings:
             addresses = extents.places + buffer.ctypes.data
             files = self._descriptors[extents.sections]
-            status, requests = self._rings[channel].read(files, extents.offsets, extents.lengths, addresses, PIECE)
+            status, requests = self._rings[channel].read(files, extents.offsets, extents.lengths, addresses, sizes.now.largest_read)
             if status != DONE:
                 self._move_plainly(extents, buffer)
         else:
@@ -103,9 +103,9 @@ class SsdLink(Link):
     def _move_by_threads(self, extents: Extents, buffer: Array) -> int:
         assert self._threads is not None
         pieces = [
-            (file, view[at : at + PIECE], offset + at, name)
+            (file, view[at : at + sizes.now.largest_read], offset + at, name)
             for file, view, offset, name in self._parts(self._files, extents, buffer)
-            for at in range(0, len(view), PIECE)
+            for at in range(0, len(view), sizes.now.largest_read)
         ]
         try:
             for _ in self._threads.map(lambda part: read_into(*part), pieces):

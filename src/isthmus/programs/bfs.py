@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.checks import whole
 from isthmus.kernels import gang, traversal, vertices
 from isthmus.programs.declared import Monotone, monotone
@@ -22,8 +23,7 @@ ALPHA, BETA = 15, 18
 # From disk every edge of an unreached vertex moves, though few are looked at; following one costs about twice that.
 SEEK_SHARE = 2
 FEW_EDGES = 1 << 14  # a level this small is not worth turning round
-ALONE, GANG = 1 << 9, 1 << 20  # a level with fewer edges is walked by one thread; up to so many, by threads that stay together
-LEVELS = 1 << 12  # of these at once
+GANG = 1 << 20  # edges; a level up to this size is walked by threads that stay together
 TOLD = 1 << 14  # levels that become iterations of the trace one by one; after that, all of a call together
 SLICE = 1 << 14  # vertices per turn of a member
 
@@ -145,7 +145,7 @@ class Search:
         level = 1
         edges = int(traversal.count_edges(self._queue, size, self._edges.offsets))
         while size and level <= self._limit:
-            if edges < ALONE or (edges <= FEW_EDGES and self._facts.team.size == 1):
+            if edges < sizes.now.search_alone or (edges <= FEW_EDGES and self._facts.team.size == 1):
                 size, level, edges = self._alone(size, level)
             elif not self._facts.directed and edges > max(self._left // ALPHA, FEW_EDGES):
                 size, level, edges = self._bottom_up(size, level, edges)
@@ -156,10 +156,10 @@ class Search:
                 level += 1
 
     def _alone(self, size: int, level: int) -> tuple[int, int, int]:
-        counted = np.empty((LEVELS, 2), np.int64)
+        counted = np.empty((sizes.now.search_levels, 2), np.int64)
         size, swapped, done, edges = traversal.top_down_alone(
             self._queue, size, self._edges.offsets, self._edges.targets, self._levels, level, self._limit, self._spare,
-            2 * ALONE if self._facts.team.size > 1 else FEW_EDGES, counted,
+            2 * sizes.now.search_alone if self._facts.team.size > 1 else FEW_EDGES, counted,
         )  # fmt: skip
         if swapped:
             self._queue, self._spare = self._spare, self._queue
@@ -173,24 +173,24 @@ class Search:
             self._seen(active, walked)
 
     def _descend(self, size: int, level: int, edges: int) -> tuple[int, int, int]:
-        team, gate, counted = self._facts.team, gang.gate(traversal.LINES), np.empty((LEVELS + 1, 3), np.int64)
+        team, gate, counted = self._facts.team, gang.gate(traversal.LINES), np.empty((sizes.now.search_levels + 1, 3), np.int64)
         most = GANG if self._facts.directed else min(GANG, max(self._left // (2 * ALPHA), FEW_EDGES))
         if self._piles is None:
             self._piles = np.empty((2, team.size, self._room), np.uint32)
-        piles, sizes = self._piles, np.zeros((3, team.size, gang.LINE), np.int64)
+        piles, filled = self._piles, np.zeros((3, team.size, gang.LINE), np.int64)
         for member, part in enumerate(np.array_split(self._queue[:size], team.size)):
             piles[0, member, : part.size] = part
-            sizes[0, member, 0] = part.size
+            filled[0, member, 0] = part.size
 
         def work(member: int) -> None:
             traversal.descend(
-                member, team.size, gate, piles, sizes, edges, self._edges.offsets, self._edges.targets, self._levels, level,
-                self._limit, ALONE // 4, max(most, edges), counted,
+                member, team.size, gate, piles, filled, edges, self._edges.offsets, self._edges.targets, self._levels, level,
+                self._limit, sizes.now.search_alone // 4, max(most, edges), counted,
             )  # fmt: skip
 
         team.gang(work, lambda: gang.abandon(gate))
         left, done, more = (int(number) for number in counted[-1])
-        found = [piles[done & 1, member, : sizes[done % 3, member, 0]] for member in range(team.size)]
+        found = [piles[done & 1, member, : filled[done % 3, member, 0]] for member in range(team.size)]
         np.concatenate(found, out=self._queue[:left])
         self._tell(counted[:done, :2])
         return left, level + done, more

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.checks import whole
 from isthmus.kernels import labels as kernels
 from isthmus.programs.lists import Runs
 from isthmus.programs.program import Array, Facts, Program, State
 
-PIECE = 1 << 20  # entries sorted by one call: some tens of milliseconds
 LABELS, CURSORS, TABLE, FRESH = range(4)
 
 
@@ -98,7 +98,7 @@ def edge(counting, u, v, w, state, params):
         """Sort every list of the run, and take its commonest label."""
         labels, cursors, table, fresh = state.arrays
         ends = cursors[first:last]
-        cuts = np.unique(np.searchsorted(ends, np.arange(PIECE, int(ends[-1]), PIECE), "right"))
+        cuts = np.unique(np.searchsorted(ends, np.arange(sizes.now.sorted_piece, int(ends[-1]), sizes.now.sorted_piece), "right"))
         bounds = [first, *(first + cuts).tolist(), last]
         changed = np.zeros(len(bounds) - 1, np.int64)
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.programs.program import Array, Facts
 
-LEAST, MOST = 1 << 12, 1 << 31  # entries of a table: kilobytes at least, and cursors have 32 bits
+MOST = 1 << 31  # entries of a table: cursors have 32 bits
 
 
 @dataclass
@@ -29,7 +30,7 @@ class Runs:
     def of(cls, facts: Facts, entry_bytes: int, cap: int = MOST) -> Runs:
         """As large as the budget's spare bytes allow, and at least one entry per vertex."""
         everything = sum(int(offsets[-1]) for offsets in facts.offsets_of_sides)
-        room = max(facts.vertices, LEAST, min(facts.spare // entry_bytes, everything))
+        room = max(facts.vertices, sizes.now.least_table, min(facts.spare // entry_bytes, everything))
         return cls(facts.offsets_of_sides, facts.vertices, min(room, cap))
 
     def before(self, vertex: int) -> int:

@@ -27,10 +27,10 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.kernels import sweeps
 from isthmus.programs.program import Array, Facts, NearEdges, Seen
 
-PIECE = 1 << 18  # vertices and edges per call: under a millisecond, so that members end together
 SINGLE = 1e-4  # changes, relative to the sum, from which on single precision may be in the way: sums over a hub lose most
 OVER_DIRECTED = 0.6  # of the way from 1 to 2 / (1 + d), below which sweeps converge: 1.05 for d = 0.85
 OVER = 1.1  # on undirected graphs: of 1, 1.05, 1.1, 1.15, 1.2 and 1.3 the best or near it on RMAT 17 and 20 and grids of 300 and 1,000
@@ -66,7 +66,7 @@ class Ranking:
         """All passes, over near edges."""
         arcs = int(edges.offsets[-1])
         graph = (edges.offsets, edges.targets, NO_WEIGHTS if edges.weights is None else edges.weights)
-        cuts = np.empty(2 + (arcs + self.ranks.size) // PIECE, np.int64)
+        cuts = np.empty(2 + (arcs + self.ranks.size) // sizes.now.ranked_piece, np.int64)
         sweeps.even_cuts(edges.offsets, cuts)
         for number in itertools.count(1):
             more = self.passed(number, self._near_pass(graph, cuts))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.checks import is_real
 from isthmus.errors import OptionError
 from isthmus.kernels import buckets, gang, traversal
@@ -21,7 +22,6 @@ from isthmus.programs.program import Array, Facts, NearEdges, Seen, State
 
 WIDTH = 1  # of 1/4, 1/2, 1, 2 and 4 the fastest on Kronecker 20, or near it; 2 and 4 are by a few percent on a grid
 TOLD = 1 << 10  # rounds of a call that become iterations of the trace one by one; of more, a sixteenth of that
-ENTRIES = 2  # room in buckets per vertex, which may stand in several
 NARROW_MAX = np.iinfo(np.uint32).max
 LOOKED_AT = 1 << 14  # weights whose mean sets the width of a step
 
@@ -108,7 +108,7 @@ class Paths:
         self._relaxed = np.full(facts.vertices, none, distances.dtype)
         self._per = 1 / self._width(facts.vertices)
         members = facts.team.size
-        chunks = members * (buckets.RING + 1) + ENTRIES * -(-facts.vertices // buckets.CHUNK)
+        chunks = members * (buckets.RING + 1) + sizes.now.bucket_entries * -(-facts.vertices // buckets.CHUNK)
         self._items, self._tables = np.empty(chunks * buckets.CHUNK, np.uint32), np.empty((members, chunks), np.int64)
         self._laid, self._taken = (np.zeros(3 * members * gang.LINE, np.int64) for _ in range(2))
         self._links = np.empty(chunks, np.int32)

@@ -18,13 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.errors import BudgetError
 from isthmus.kernels import triangles as kernels
 from isthmus.memory import format_size
 from isthmus.programs.program import Array, Facts, Program, State
 
-LEAST = 1 << 12  # entries of a table: kilobytes
-PIECE = 1 << 16  # entries worked on by one call
 DEGREES, CURSORS, TABLE = range(3)
 COUNT, GATHER = 0, 1
 Wish = tuple[int, int, int, tuple[str, ...]]  # vertices first:last, the bit of their entries, the sides to follow
@@ -125,7 +124,7 @@ def edge(mine, u, v, w, state, params):
     def _tables(self, state: State, facts: Facts, offsets: Array) -> tuple[Array, Array]:
         """A table for lists that are kept, and one for those that pass by if not all can be kept."""
         entry = state.arrays[TABLE].dtype
-        everything, least = int(offsets[-1]), max(facts.vertices // 2, LEAST)
+        everything, least = int(offsets[-1]), max(facts.vertices // 2, sizes.now.least_table)
         room = 2 * least + facts.spare // entry.itemsize
         if everything <= room:
             return np.empty(everything, entry), np.empty(0, entry)
@@ -172,8 +171,9 @@ def runs(offsets: Array, begin: int, end: int, room: int) -> Iterator[tuple[int,
 
 
 def by_pieces(facts: Facts, offsets: Array, first: int, last: int, work: Callable[[int, int], None]) -> None:
-    """work(first, last) on runs of about PIECE entries, by all members of the team."""
-    cuts = np.searchsorted(offsets[first:last], np.arange(offsets[first] + PIECE, offsets[last], PIECE)) + first
+    """work(first, last) on runs of about `triangle_piece` entries, by all members of the team."""
+    piece = sizes.now.triangle_piece
+    cuts = np.searchsorted(offsets[first:last], np.arange(offsets[first] + piece, offsets[last], piece)) + first
     bounds = [first, *np.unique(cuts).tolist(), last]
     facts.team.each(lambda k: work(bounds[k], bounds[k + 1]), len(bounds) - 1)
 

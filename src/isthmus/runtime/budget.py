@@ -10,6 +10,7 @@ import re
 import sys
 from dataclasses import asdict, dataclass, field
 
+from isthmus import sizes
 from isthmus.errors import BudgetError, OptionError
 from isthmus.frontier import frontier_bytes
 from isthmus.graph.graph import Graph
@@ -18,8 +19,6 @@ from isthmus.programs.program import Program
 
 BUFFERS = 4  # two being filled, two being worked on
 LEAST_BLOCKS = 24  # of 4 KB in a buffer: the narrower zone of the two then holds several lists whatever their alignment
-LEAST_BUFFER = 256 << 10  # bytes; smaller ones make more requests than sense
-MODELLED_BUFFER = 80 << 10  # bytes; a modelled link has no time to save, and small graphs stand for large ones
 ENOUGH = 4 << 20  # bytes; larger ones are read a little faster, but what keeps edges near saves reading them
 ROW_BYTES = 64  # the plan of a delivery, per row of a buffer: bounded by its blocks
 
@@ -59,7 +58,9 @@ def plan(
     `index_bytes`: per vertex, of what finds kept edges; it is vertex state, though part of the cache. `device_bytes`: near memory
     of a modelled device, which is the default budget there. `page_bytes`: the least for lists that are read through pages.
     """
-    least_buffer, enough = (LEAST_BUFFER, ENOUGH) if device_bytes is None else (min(LEAST_BUFFER, MODELLED_BUFFER),) * 2
+    least_buffer, enough = sizes.now.least_buffer, ENOUGH
+    if device_bytes is not None:
+        least_buffer = enough = min(least_buffer, sizes.now.modelled_buffer)
     n, sides = graph.vertices, len(program.sides)
     entry = graph.target_bytes + (graph.weight_bytes if program.reads_weights() else 0)
     edge_bytes = graph.arcs * entry * sides
@@ -106,4 +107,5 @@ def parse_share(text: str) -> float:
 
 def most_staging(edge_bytes: int) -> int:
     """Beyond a few tasks' worth, staging only delays the first kernel."""
-    return max(BUFFERS * LEAST_BUFFER, min(edge_bytes + BUFFERS * LEAST_BUFFER, BUFFERS * (32 << 20)))
+    least = BUFFERS * sizes.now.least_buffer
+    return max(least, min(edge_bytes + least, BUFFERS * (32 << 20)))

@@ -15,6 +15,7 @@ from functools import partial
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.cache.cache import Cache
 from isthmus.engines.engine import Delivery, Engine, Rows, Side, Task
 from isthmus.frontier import Activity, Frontier
@@ -30,7 +31,7 @@ from isthmus.runtime.pipeline import Pipeline
 from isthmus.runtime.rounds import Queue
 from isthmus.runtime.settle import Settling, worth_it
 from isthmus.runtime.trace import Iteration, Trace
-from isthmus.runtime.worker import ALONE, NEVER, Worker
+from isthmus.runtime.worker import NEVER, Worker
 from isthmus.schedule import contribution
 from isthmus.schedule.plain import Schedule
 from isthmus.threads import Team
@@ -90,7 +91,7 @@ def run(
         last = program.max_iter is not None and number + 1 == program.max_iter
         deliveries = itertools.chain(held, parts.pipeline.fetch(tasks, parts.schedule, misses, edges, ahead and not last and number > 0))
         again = ONCE_MORE if recompute and link_bound(trace, edges) else worthwhile(rounds, parts)
-        waited, worked = parts.worker.relax(deliveries, misses, partial(done, parts, record, misses), edges <= ALONE, again)
+        waited, worked = parts.worker.relax(deliveries, misses, partial(done, parts, record, misses), edges <= sizes.now.alone, again)
         record.wait += waited
         record.kernel += worked
         if parts.queue is not None and parts.activity is not None:

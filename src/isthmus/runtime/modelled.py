@@ -13,7 +13,7 @@ from itertools import groupby
 
 import numpy as np
 
-from isthmus.engines import compaction
+from isthmus import sizes
 from isthmus.engines.engine import Delivery, Rows, Side
 from isthmus.frontier import Activity, Frontier
 from isthmus.kernels import rows
@@ -63,7 +63,7 @@ class Modelled:
         """
         size = max(1, min(room, int(activity.edges.sum()) * entry_bytes))
         seconds = float(costs.bulk(self.device, size)) + self.device.near.launch_seconds
-        cores = 1 if activity.vertices.sum() < compaction.FEW_ROWS else self.device.host.cores
+        cores = 1 if activity.vertices.sum() < sizes.now.few_rows else self.device.host.cores
         packing = self.device.host.pack_bandwidth * cores
         alone = size < room  # one copy, so nothing crosses while its lists are packed
         if alone:

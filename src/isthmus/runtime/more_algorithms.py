@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.errors import BudgetError, OptionError
 from isthmus.graph.graph import Graph
 from isthmus.programs.betweenness import Betweenness
@@ -29,8 +30,6 @@ from isthmus.runtime.checkpoint import checkpointed
 from isthmus.runtime.edge_result import EdgeResult
 from isthmus.runtime.execute import execute
 from isthmus.runtime.result import Result
-
-BATCHES = (8, 4, 2, 1)  # sources that share reads when memory is scarce
 
 
 def widest_path(graph: Graph, source: Any, **how: Any) -> Result:
@@ -145,12 +144,12 @@ def chosen_sources(graph: Graph, k: int | None, seed: int, sources: Any) -> Sequ
 def in_batches(graph: Graph, sources: Sequence[int], normalized: bool, endpoints: bool, how: dict[str, Any]) -> Betweenness:
     """As many sources at once as fit the budget beside all edges, or if these do not fit, at all."""
     fitting: list[Betweenness] = []
-    for batch in BATCHES:
+    for batch in sizes.now.betweenness_batches:
         program = Betweenness(sources, batch, normalized, endpoints)
         try:
             near = would_fit(program, graph, how)
         except BudgetError:
-            if batch == BATCHES[-1]:
+            if batch == sizes.now.betweenness_batches[-1]:
                 raise
             continue
         if near.resident:

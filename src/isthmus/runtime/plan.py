@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from isthmus import sizes
 from isthmus.errors import OptionError
 from isthmus.graph.graph import Graph
 from isthmus.graph.store import Store
@@ -26,7 +27,6 @@ from isthmus.link.calibrate import profile_of
 from isthmus.link.device import Device
 from isthmus.link.link import Profile
 from isthmus.link.ram import PROFILE
-from isthmus.link.ssd import PIECE
 from isthmus.memory import format_size
 from isthmus.programs.program import Program
 from isthmus.runtime.budget import BUFFERS, Near
@@ -72,7 +72,7 @@ class Plan:
         block, profile = self.profile.block, self.profile
         blocks = sum(-(-size // block) for size in self.sections)
         moved = blocks * block
-        room = PIECE if self.near.resident else max(block, min(PIECE, self.near.edges // BUFFERS))
+        room = sizes.now.largest_read if self.near.resident else max(block, min(sizes.now.largest_read, self.near.edges // BUFFERS))
         reads = sum(-(-size // room) for size in self.sections)
         bulk = float(profile.seconds(moved, 0))
         alone = Cost(moved, blocks, float(profile.seconds(0, blocks)))

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.errors import OptionError, StoreError
 from isthmus.graph.snapshot import Snapshot
 from isthmus.memory import format_size
@@ -24,7 +25,6 @@ from isthmus.programs.column import Column, Holds, column_of
 from isthmus.runtime.trace import Trace
 
 Array = np.ndarray[Any, Any]
-ROWS_AT_ONCE = 1 << 19
 
 
 class Result:
@@ -120,8 +120,8 @@ class Result:
         return polars.from_arrow(self.to_arrow())
 
     def _batches(self) -> Iterator[Any]:
-        for begin in range(0, len(self), ROWS_AT_ONCE):
-            yield self._batch(begin, min(begin + ROWS_AT_ONCE, len(self)))
+        for begin in range(0, len(self), sizes.now.result_rows):
+            yield self._batch(begin, min(begin + sizes.now.result_rows, len(self)))
 
     def _batch(self, begin: int, end: int) -> Any:
         import pyarrow as pa

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.cache.cache import Held
 from isthmus.cache.partitions import KeptPartitions
 from isthmus.engines.engine import Delivery, Rows, Side, Task
@@ -32,12 +33,9 @@ from isthmus.threads import Team
 
 STEPS = 8  # iterations of the plain loop before the question is asked
 FEW_EDGES = 64  # a graph has long paths when those steps followed less than a 64th of its edges
-MOST = 1 << 22  # edges followed in one call: some tens of milliseconds, so that Ctrl-C is heard
-OUTER = 1 << 16  # vertices elsewhere that one call may name
 TRIED = 64  # loads after which it must have paid
 STEP, LOOKED_AT = 32.0, 1 << 14  # in weights of an edge over a mean degree; of 16, 32 and 64 the fastest on a 4000² grid
 PLACES = 8  # that near memory is parted into; neighbouring partitions share one, for less is followed twice in larger pieces
-RECORD = 64  # partitions worked on between two records of the trace
 NO_WEIGHTS = np.empty(0, np.int32)
 NO_ROWS = Rows(*(np.empty(0, np.int64) for _ in range(4)))
 Settle = Callable[..., tuple[int, int, int]]
@@ -88,7 +86,7 @@ class SettlingPartitions(Work):
             piles = np.empty(team.size * pile, np.uint8)
         self._kept = KeptPartitions(side, link, memory)
         self._piles = [make_piles(piles[m * pile : (m + 1) * pile], widest) for m in range(team.size)]
-        self._outer = [np.empty(OUTER, np.uint32) for _ in range(team.size)]
+        self._outer = [np.empty(sizes.now.settled_outer, np.uint32) for _ in range(team.size)]
         self._delta = np.inf
         self._held = Held()
         self._lock = threading.Lock()  # for urgencies and the record
@@ -110,7 +108,7 @@ class SettlingPartitions(Work):
         self._record, standing = record, self._standing
         self._choices[:] = NOTHING
         start = time.perf_counter()
-        executor.carry_out(settling.Settling(self._team.size, standing.total_runs + RECORD), self, standing)
+        executor.carry_out(settling.Settling(self._team.size, standing.total_runs + sizes.now.settled_record), self, standing)
         record.chosen(self._choices)
         record.wait = max(0.0, time.perf_counter() - start - record.kernel - record.decide)  # reading, or nothing to work on
 
@@ -155,7 +153,7 @@ class SettlingPartitions(Work):
         def work(member: int) -> None:
             start = time.perf_counter()
             used, vertices, edges = self._settle(
-                parts.first[unit], parts.last[unit], place.base, place.weight_base, MOST, self._sign, self._delta,
+                parts.first[unit], parts.last[unit], place.base, place.weight_base, sizes.now.settled_edges, self._sign, self._delta,
                 lists.begins, lists.ends, place.targets, weights, self._state.arrays, self._state.params,
                 self._marks, *self._piles[member], self._outer[member], 0,
             )  # fmt: skip
@@ -172,7 +170,7 @@ class SettlingPartitions(Work):
         parts, pending = self._side.partitions, self._standing.pending
         given = (self._state.arrays[0], self._sign, self._marks, pending)
         with self._lock:
-            if used > OUTER:
+            if used > self._outer[member].size:
                 self._look_everywhere()
             else:
                 urgency.note_rows(self._outer[member][:used], parts.first, parts.last, *given)

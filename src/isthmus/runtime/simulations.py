@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.errors import BudgetError, OptionError
 from isthmus.graph.graph import Graph
 from isthmus.programs.circuit import Circuit, path_resistances
@@ -17,8 +18,6 @@ from isthmus.runtime.execute import execute
 from isthmus.runtime.inference_result import InferenceResult
 from isthmus.runtime.more_algorithms import say_unweighted
 from isthmus.runtime.result import Array, Result
-
-INPUTS_AT_ONCE = 256  # a piece of 2^18 edges then takes below 0.2 s; reading is a small part of the time long before
 
 
 @checkpointed
@@ -74,7 +73,7 @@ def nn_inference(
     def part(first: int, count: int) -> Inference:
         return Inference(found, np.asarray(rows[first : first + count], np.float64), offsets, activation, output_activation)
 
-    at_once = how_many_fit(graph, part, min(INPUTS_AT_ONCE, len(rows)), how)
+    at_once = how_many_fit(graph, part, min(sizes.now.inputs_at_once, len(rows)), how)
     parts = [infer(part(first, at_once), graph, how) for first in range(0, max(len(rows), 1), at_once or 1)]
     outputs = np.concatenate([each._columns["outputs"] for each in parts])
     whole = parts[0]
@@ -93,7 +92,8 @@ def checked_inputs(inputs: Any) -> Array:
     if rows.ndim != 2 or rows.dtype.kind not in "fiub":
         got = f"{rows.dtype} of shape {rows.shape}"
         raise OptionError(f"inputs: expected numbers, a row per input and a column per input neuron, got {got}")
-    if not all(np.isfinite(rows[first : first + INPUTS_AT_ONCE]).all() for first in range(0, len(rows), INPUTS_AT_ONCE)):
+    at_once = sizes.now.inputs_at_once
+    if not all(np.isfinite(rows[first : first + at_once]).all() for first in range(0, len(rows), at_once)):
         raise OptionError("inputs: expected finite numbers")
     return rows
 

@@ -14,6 +14,7 @@ from types import ModuleType
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.engines.engine import Delivery, Rows, Runs
 from isthmus.frontier import Frontier
 from isthmus.kernels import rows
@@ -21,8 +22,6 @@ from isthmus.link.link import Array
 from isthmus.programs.program import Program, State
 from isthmus.threads import Team
 
-ALONE = 1 << 14  # edges below which one thread is faster than a team
-PIECE = 1 << 18  # edges per call: a few milliseconds, so that Ctrl-C is heard and members end together
 NO_WEIGHTS = np.empty(0, np.int32)
 NEVER: Mapping[str, int] = {}  # worked on again
 Piece = Callable[[int], None]  # work for the member of that number
@@ -152,8 +151,8 @@ class Worker:
 
 
 def even_cuts(edges: int) -> Array:
-    """Where to cut `edges` edges into even pieces of at most PIECE."""
-    return np.linspace(0, edges, -(-edges // PIECE) + 1).astype(np.int64) if edges else np.zeros(1, np.int64)
+    """Where to cut `edges` edges into even pieces of at most `sizes.piece`."""
+    return np.linspace(0, edges, -(-edges // sizes.now.piece) + 1).astype(np.int64) if edges else np.zeros(1, np.int64)
 
 
 class Shift:

@@ -10,7 +10,6 @@ from tests.naive import assert_graph, clean
 
 import isthmus as ist
 from isthmus.errors import GraphFormatError, OptionError
-from isthmus.graph.formats import text
 
 
 @pytest.fixture
@@ -37,8 +36,8 @@ def test_layouts(write, content):
 
 
 @pytest.mark.parametrize("chunk", [16, 33])
-def test_lines_straddle_blocks(write, monkeypatch, chunk):
-    monkeypatch.setattr(text, "CHUNK", chunk)
+def test_lines_straddle_blocks(write, sized, chunk):
+    sized(text_chunk=chunk)
     edges = [(u, v, None) for u in range(40) for v in range(u % 4)]
     lines = "".join(" ".join(map(str, [u, *range(u % 4)])) + "\n" for u in range(40))
     assert_graph(ist.read(write(lines)), clean(edges, range(40)))
@@ -60,8 +59,8 @@ def test_nothing_there(write, content):
 
 
 @pytest.mark.parametrize("line", ["1 x", "x 1", "1 2.5", "1 ,, 2", "1 2\r3 4"])
-def test_a_malformed_line_is_named(write, monkeypatch, line):
-    monkeypatch.setattr(text, "CHUNK", 32)
+def test_a_malformed_line_is_named(write, sized, line):
+    sized(text_chunk=32)
     with pytest.raises(GraphFormatError, match=r"g.adj:31: expected 'source target target ...' with integer ids, got "):
         ist.read(write("1 2 3\n" * 30 + line + "\n"))
 

@@ -196,10 +196,10 @@ def test_a_footer_that_promises_other_rows(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["bomb.parquet", "bomb.feather"])
-def test_a_small_file_that_grows_without_end(tmp_path, monkeypatch, name):
+def test_a_small_file_that_grows_without_end(tmp_path, sized, name):
     table = pa.table({"source": np.zeros(500_000, np.int64), "target": np.ones(500_000, np.int64)})
     WRITERS["edges.pq" if name.endswith("parquet") else "edges.feather"](table, tmp_path / name)
-    monkeypatch.setattr(columns, "FREE_EXPANSION", 1 << 16)
+    sized(free_expansion=1 << 16)
     with pytest.raises(GraphFormatError, match=rf"{name}: \d+ bytes decompress to more than \d+; .*--max-expansion"):
         ist.read(tmp_path / name, max_expansion=5)
     assert ist.read(tmp_path / name, max_expansion=10**6).edges == 500_000

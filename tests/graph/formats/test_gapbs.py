@@ -11,7 +11,6 @@ from tests.naive import assert_graph, clean
 
 import isthmus as ist
 from isthmus.errors import GraphFormatError, OptionError
-from isthmus.graph.formats import lists as list_formats
 
 
 def side(edges, vertices, weighted):
@@ -63,9 +62,8 @@ def test_files(write, tmp_path, directed, weighted, order):
 
 @pytest.mark.parametrize("memory", [1, "1GB"])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_lists_that_straddle_blocks(write, tmp_path, monkeypatch, memory, threads):
-    monkeypatch.setattr(list_formats, "BLOCK_EDGES", 7)
-    monkeypatch.setattr(list_formats, "VERTICES_AT_ONCE", 5)
+def test_lists_that_straddle_blocks(write, tmp_path, sized, memory, threads):
+    sized(block_edges=7, list_vertices=5)
     random = np.random.default_rng(4)
     pairs = sorted({(int(u), int(v)) for u, v in random.integers(0, 40, (200, 2))} | {(17, v) for v in range(40)})
     path = write(serialized([(u, v, 0) for u, v in pairs], 40, True))

@@ -11,7 +11,6 @@ from tests.naive import assert_graph, clean
 
 import isthmus as ist
 from isthmus.errors import GraphFormatError, OptionError
-from isthmus.graph.formats import text
 
 EDGES = [(2, 3, 0.5), (3, 9, 1.5), (9, 2, 2.25)]
 VERTICES = [1, 2, 3, 4, 9]
@@ -83,8 +82,8 @@ def test_isolated_vertices_only(write, vertices):
 @pytest.mark.parametrize("chunk", [40, 64])
 @pytest.mark.parametrize("memory", [1, "1GB"])
 @pytest.mark.parametrize("spread", [1, 2**40, -(2**40)])
-def test_many_vertices_without_room(write, tmp_path, monkeypatch, chunk, memory, spread):
-    monkeypatch.setattr(text, "CHUNK", chunk)
+def test_many_vertices_without_room(write, tmp_path, sized, chunk, memory, spread):
+    sized(text_chunk=chunk)
     vertices = [v * spread for v in range(300)]
     edges = [(v, u, None) for v, u in zip(vertices[::3], vertices[1::3], strict=True)]
     graph = ist.ingest(write(edges, vertices).with_suffix(".e"), tmp_path / "g.isthmus", memory=memory)
@@ -119,8 +118,8 @@ def test_properties_that_differ_from_the_files(write, tmp_path, properties, mess
 
 
 @pytest.mark.parametrize("line", ["x", "1.5", str(2**64), "-"])
-def test_a_vertex_file_with_a_bad_line(write, monkeypatch, line):
-    monkeypatch.setattr(text, "CHUNK", 64)
+def test_a_vertex_file_with_a_bad_line(write, sized, line):
+    sized(text_chunk=64)
     base = write(vertices=[*range(100), line, 7])
     with pytest.raises(GraphFormatError, match=rf"g.v:101: expected an integer id of 64 bits, got '{line}'"):
         ist.read(base.with_suffix(".e"))

@@ -10,8 +10,6 @@ from tests.naive import assert_graph, clean
 
 import isthmus as ist
 from isthmus.errors import OptionError, StoreError
-from isthmus.graph.formats import lists as list_formats
-from isthmus.graph.formats import stored
 
 EDGES = [(5, 7, 1), (7, 5, 2), (5, 7, 3), (7, 7, 4), (9, 5, 5), (5, 9, 6), (-2, 9, 7)]
 COLUMNS = tuple(np.array(column) for column in zip(*EDGES, strict=True))
@@ -65,8 +63,8 @@ def test_in_edges_can_be_dropped(tmp_path):
     assert_graph(graph, clean(EDGES))
 
 
-def test_string_ids_are_copied(tmp_path, monkeypatch):
-    monkeypatch.setattr(stored, "ENTRIES_AT_ONCE", 3)
+def test_string_ids_are_copied(tmp_path, sized):
+    sized(copied_entries=3)
     edges = [("b", "é", None), ("a", "b", None), ("日本", "a", None)]
     columns = tuple(np.array([edge[k] for edge in edges]) for k in (0, 1))
     for order in ("hub", "natural"):
@@ -74,9 +72,8 @@ def test_string_ids_are_copied(tmp_path, monkeypatch):
         assert_graph(graph, clean(edges))
 
 
-def test_without_room(tmp_path, monkeypatch):
-    monkeypatch.setattr(list_formats, "BLOCK_EDGES", 50)
-    monkeypatch.setattr(list_formats, "VERTICES_AT_ONCE", 16)
+def test_without_room(tmp_path, sized):
+    sized(block_edges=50, list_vertices=16)
     random = np.random.default_rng(1).integers(0, 100, (2, 3000))
     first = store(tmp_path, what=tuple(random))
     graph = ist.ingest(first, tmp_path / "out.isthmus", memory=1, parallel="drop")

@@ -13,7 +13,6 @@ from tests.naive import assert_graph, clean
 
 import isthmus as ist
 from isthmus.errors import GraphFormatError, OptionError
-from isthmus.graph.formats import tables
 
 SOURCES, TARGETS, WEIGHTS = [1, 5, 5, 9], [5, 9, 9, 1], [0.5, 1.5, 2.5, 3.5]
 PLAIN = [(u, v, None) for u, v in zip(SOURCES, TARGETS, strict=True)]
@@ -175,8 +174,8 @@ def test_large_integers_that_floats_hold():
     assert graph.store.read("out.weights").tolist() == [2.0**60, 2.0**53]
 
 
-def test_the_row_is_right_in_a_later_batch(monkeypatch):
-    monkeypatch.setattr(tables, "BLOCK_EDGES", 10)
+def test_the_row_is_right_in_a_later_batch(sized):
+    sized(block_edges=10)
     weights = np.ones(95)
     weights[[77, 90]] = -1
     with pytest.raises(GraphFormatError, match="row 77: expected a weight of at least 0"):
@@ -184,8 +183,8 @@ def test_the_row_is_right_in_a_later_batch(monkeypatch):
 
 
 @pytest.mark.parametrize("apart", [False, True])
-def test_negative_and_huge_ids_do_not_go_together(monkeypatch, apart):
-    monkeypatch.setattr(tables, "BLOCK_EDGES", 2)
+def test_negative_and_huge_ids_do_not_go_together(sized, apart):
+    sized(block_edges=2)
     table = pa.table({"u": pa.array([-1, 1, 1, 1]), "v": pa.array([2**63, 1, 1, 1][:: -1 if apart else 1], pa.uint64())})
     with pytest.raises(GraphFormatError, match=r"ids below 0 and above 2\*\*63 - 1 in one table"):
         ist.read(table)

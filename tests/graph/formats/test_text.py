@@ -15,7 +15,7 @@ from tests.naive import assert_graph, clean
 
 import isthmus as ist
 from isthmus.errors import GraphFormatError, OptionError
-from isthmus.graph.formats import format_of, text
+from isthmus.graph.formats import format_of
 
 TRIANGLE = [(1, 2, None), (2, 3, None), (3, 1, None)]
 
@@ -168,8 +168,8 @@ def test_ids_beyond_64_bits(write, wrong, column):
 
 
 @pytest.mark.parametrize("apart", [0, 300])
-def test_negative_and_huge_ids_do_not_go_together(write, monkeypatch, apart):
-    monkeypatch.setattr(text, "CHUNK", 512)
+def test_negative_and_huge_ids_do_not_go_together(write, sized, apart):
+    sized(text_chunk=512)
     with pytest.raises(GraphFormatError, match=r"ids below 0 and above 2\*\*63 - 1 in one file"):
         ist.read(write(f"-1 2\n{'1 2' + chr(10)}" + "1 2\n" * apart + f"3 {2**63}\n"))
 
@@ -338,8 +338,8 @@ def test_a_long_line_is_shortened(write):
         ist.read(write("1 2\n2 3\n" + "x" * 500 + " 1\n"))
 
 
-def test_a_line_without_end(write, monkeypatch):
-    monkeypatch.setattr(text, "CHUNK", 512)
+def test_a_line_without_end(write, sized):
+    sized(text_chunk=512)
     with pytest.raises(GraphFormatError, match="a line is longer than 512 bytes; is this a text edge list"):
         ist.read(write("1" * 2000))
 
@@ -349,15 +349,15 @@ def test_a_line_without_end(write, monkeypatch):
 
 @pytest.mark.parametrize("chunk", [16, 17, 23, 64, 1000])
 @pytest.mark.parametrize("end", ["\n", "", "\r\n"])
-def test_lines_straddle_blocks(write, monkeypatch, chunk, end):
+def test_lines_straddle_blocks(write, sized, chunk, end):
     pairs = [(i * 37 % 101, i * 53 % 89) for i in range(300)]
     path = write("\n".join(f"{u} {v}" for u, v in pairs) + end)
-    monkeypatch.setattr(text, "CHUNK", chunk)
+    sized(text_chunk=chunk)
     assert_graph(ist.read(path, threads=2), clean([(u, v, None) for u, v in pairs]))
 
 
-def test_a_file_that_is_a_whole_number_of_blocks(write, monkeypatch):
-    monkeypatch.setattr(text, "CHUNK", 16)
+def test_a_file_that_is_a_whole_number_of_blocks(write, sized):
+    sized(text_chunk=16)
     assert_graph(ist.read(write("1 2\n" * 8)), clean([(1, 2, None)] * 8))
 
 
@@ -365,25 +365,25 @@ def test_a_file_that_is_a_whole_number_of_blocks(write, monkeypatch):
 @pytest.mark.parametrize("bad", [1, 5, 40, 99, 100])
 @pytest.mark.parametrize("header", [False, True])
 @pytest.mark.parametrize("ids", ["int", "string"])
-def test_the_line_number_is_right_in_any_block(write, monkeypatch, threads, bad, header, ids):
+def test_the_line_number_is_right_in_any_block(write, sized, threads, bad, header, ids):
     lines = [f"{n} {n + 1}" for n in range(100)]
     lines[bad - 1] = "oops"
     if header:
         lines = ["# first", "", "u v", *lines]
-    monkeypatch.setattr(text, "CHUNK", 64)
+    sized(text_chunk=64)
     line = bad + (3 if header else 0)
     with pytest.raises(GraphFormatError, match=rf"edges.txt:{line}: expected 'source target'.*, got 'oops'"):
         ist.read(write("\n".join(lines)), header=header, threads=threads, ids=ids)
 
 
-def test_the_first_of_several_bad_lines_is_named(write, monkeypatch):
-    monkeypatch.setattr(text, "CHUNK", 64)
+def test_the_first_of_several_bad_lines_is_named(write, sized):
+    sized(text_chunk=64)
     with pytest.raises(GraphFormatError, match=r"edges.txt:51: "):
         ist.read(write("1 2\n" * 50 + "one\n" + "1 2\n" * 20 + "two\n"), threads=2)
 
 
-def test_wide_ids_in_a_later_block(write, monkeypatch):
-    monkeypatch.setattr(text, "CHUNK", 64)
+def test_wide_ids_in_a_later_block(write, sized):
+    sized(text_chunk=64)
     edges = [(n, n + 1, None) for n in range(50)] + [(3, 2**40, None), (-7, 3, None)]
     assert_graph(ist.read(write("".join(f"{u} {v}\n" for u, v, _ in edges))), clean(edges))
 
@@ -436,9 +436,8 @@ def test_an_empty_file_is_no_gzip_file(write):
 
 
 @pytest.mark.parametrize(("name", "pack"), [("bomb.txt.gz", gzip.compress), ("bomb.txt.zst", zstd)])
-def test_a_decompression_bomb_is_stopped(write, monkeypatch, name, pack):
-    monkeypatch.setattr(text, "FREE_EXPANSION", 1 << 16)
-    monkeypatch.setattr(text, "CHUNK", 1 << 14)
+def test_a_decompression_bomb_is_stopped(write, sized, name, pack):
+    sized(free_expansion=1 << 16, text_chunk=1 << 14)
     path = write(pack(b"1 2\n" * 500_000), name)
     with pytest.raises(GraphFormatError, match=rf"{name}: \d+ bytes decompress to more than \d+; .*--max-expansion"):
         ist.read(path, max_expansion=20)

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from isthmus import sizes
 from isthmus.errors import GraphFormatError
-from isthmus.graph.edges import BLOCK_EDGES, EdgeSource
+from isthmus.graph.edges import EdgeSource
 from isthmus.graph.formats import FORMATS, ReadOptions
 from isthmus.graph.formats.tables import TableSource
-from isthmus.graph.formats.text import FREE_EXPANSION
 
 PARQUET = FORMATS["parquet"][1]
 
@@ -39,7 +39,7 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
 def capped(parts: list[Path], source: TableSource, max_expansion: float) -> Iterator[Any]:
     """The batches of all parts, as long as they are not absurdly larger than the files."""
     size = sum(part.stat().st_size for part in parts)
-    limit = max(FREE_EXPANSION, int(size * max_expansion))
+    limit = max(sizes.now.free_expansion, int(size * max_expansion))
     expanded = 0
     for batch in batches(parts, source.columns):
         expanded += batch.nbytes
@@ -79,7 +79,7 @@ def batches(parts: list[Path], wanted: list[str]) -> Iterator[Any]:
                 # No pre-buffering: it would hold whole row groups beside the budget.
                 with pq.ParquetFile(part, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True) as file:
                     rows = 0
-                    for batch in file.iter_batches(BLOCK_EDGES // 4, columns=wanted, use_threads=False):
+                    for batch in file.iter_batches(sizes.now.block_edges // 4, columns=wanted, use_threads=False):
                         rows += batch.num_rows
                         yield batch
                     if rows != file.metadata.num_rows:

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.errors import GraphFormatError
-from isthmus.graph.edges import BLOCK_EDGES, EdgeBlock, EdgeSource
+from isthmus.graph.edges import EdgeBlock, EdgeSource
 from isthmus.graph.files import Array
 from isthmus.threads import Pool
-
-VERTICES_AT_ONCE = 1 << 16
 
 
 class ListSource(EdgeSource):
@@ -33,8 +32,8 @@ class ListSource(EdgeSource):
     def _stretches(self) -> Iterator[tuple[int, Array]]:
         """(first vertex, its offset and those of the vertices after it), checked to ascend."""
         expected = 0
-        for first in range(0, self.vertices, VERTICES_AT_ONCE):
-            offsets = self.offsets(first, min(VERTICES_AT_ONCE, self.vertices - first) + 1)
+        for first in range(0, self.vertices, sizes.now.list_vertices):
+            offsets = self.offsets(first, min(sizes.now.list_vertices, self.vertices - first) + 1)
             if offsets[0] != expected or (offsets[1:] < offsets[:-1]).any() or offsets[-1] > self.edges:
                 raise GraphFormatError(
                     f"{self.name}: the offsets of vertices {first} to {first + offsets.size - 2} do not ascend within 0 to {self.edges}"
@@ -46,9 +45,9 @@ class ListSource(EdgeSource):
 
     def blocks(self, pool: Pool) -> Iterator[EdgeBlock]:
         cuts = (
-            (first, offsets, arc, min(BLOCK_EDGES, int(offsets[-1]) - arc))
+            (first, offsets, arc, min(sizes.now.block_edges, int(offsets[-1]) - arc))
             for first, offsets in self._stretches()
-            for arc in range(int(offsets[0]), int(offsets[-1]), BLOCK_EDGES)
+            for arc in range(int(offsets[0]), int(offsets[-1]), sizes.now.block_edges)
         )
         return pool.map(self._load, cuts)
 

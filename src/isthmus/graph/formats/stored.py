@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.errors import OptionError, StoreError
 from isthmus.graph.edges import Blocks, EdgeBlock, EdgeSource, Waiting
 from isthmus.graph.files import Array
@@ -21,8 +22,6 @@ from isthmus.graph.store import MemoryStore, Store
 from isthmus.graph.writer import Writer
 from isthmus.memory import Budget
 from isthmus.threads import Pool
-
-ENTRIES_AT_ONCE = 1 << 20
 
 
 def open_path(path: Path, options: ReadOptions) -> EdgeSource:
@@ -93,8 +92,8 @@ class Renumbered:
         for name, section in self._store.manifest.sections.items():
             if name.startswith("ids."):
                 writer.section(name, section.dtype, section.count)
-                for at in range(0, section.count, ENTRIES_AT_ONCE):
-                    writer.append(name, self._store.read_checked(name, at, min(at + ENTRIES_AT_ONCE, section.count)))
+                for at in range(0, section.count, sizes.now.copied_entries):
+                    writer.append(name, self._store.read_checked(name, at, min(at + sizes.now.copied_entries, section.count)))
         if self._to_natural is not None:
             inverse = np.empty_like(self._to_natural)
             inverse[self._to_natural] = np.arange(self.vertices, dtype=inverse.dtype)

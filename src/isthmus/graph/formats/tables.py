@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from isthmus import sizes
 from isthmus.errors import GraphFormatError, OptionError
-from isthmus.graph.edges import BLOCK_EDGES, EdgeBlock, EdgeSource
+from isthmus.graph.edges import EdgeBlock, EdgeSource
 from isthmus.graph.files import Array
 from isthmus.graph.formats import ReadOptions
 from isthmus.graph.names import encode
@@ -100,7 +101,7 @@ class TableSource(EdgeSource):
 
     def _pieces(self) -> Iterator[tuple[int, Any]]:
         row = 0
-        size = min(BLOCK_EDGES, STRING_EDGES) if self.ids == "string" else BLOCK_EDGES
+        size = min(sizes.now.block_edges, STRING_EDGES) if self.ids == "string" else sizes.now.block_edges
         for batch in self._batches():
             for start in range(0, batch.num_rows, size):
                 piece = batch.slice(start, size)

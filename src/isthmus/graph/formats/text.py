@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from isthmus import sizes
 from isthmus.errors import GraphFormatError, OptionError
 from isthmus.graph.edges import EdgeBlock, EdgeSource
 from isthmus.graph.files import Array
@@ -23,10 +24,8 @@ from isthmus.graph.names import encode
 from isthmus.kernels import text as kernels
 from isthmus.threads import Pool
 
-CHUNK = 8 << 20  # bytes read at once
 STRING_CHUNK = 512 << 10  # where ids are strings, which take some twenty times their bytes while they are encoded
 LOOK = 100  # lines that decide between integers and strings
-FREE_EXPANSION = 1 << 30  # decompressed bytes that are always allowed
 INTEGER = re.compile(rb"-?[0-9]+")
 TWO_INTEGERS = re.compile(rb"\s*-?[0-9]+([ \t]+)-?[0-9]+(?=\s|$)")
 WORD = re.compile(rb'"[^"]*"|\S+')
@@ -49,9 +48,9 @@ class Lines:
 
     def __init__(self, path: Path, max_expansion: float, chunk: int | None = None) -> None:
         self.path = path
-        self._chunk = chunk or CHUNK
+        self._chunk = chunk or sizes.now.text_chunk
         self.size = path.stat().st_size
-        self._limit = max(FREE_EXPANSION, int(self.size * max_expansion))
+        self._limit = max(sizes.now.free_expansion, int(self.size * max_expansion))
         self._codec = CODECS.get(path.suffix.lower())
         self.expanded = 0
 
@@ -226,7 +225,7 @@ class TextSource(EdgeSource):
     def _texts(self) -> Iterator[tuple[Array, int, int]]:
         """(lines, bytes of the file behind them, lines left out before them)."""
         skip = self._skip_to
-        chunk = min(CHUNK, STRING_CHUNK) if self.ids == "string" else CHUNK
+        chunk = min(sizes.now.text_chunk, STRING_CHUNK) if self.ids == "string" else sizes.now.text_chunk
         for text, done in Lines(self.path, self.options.max_expansion, chunk):
             ends = np.flatnonzero(text == kernels.NEWLINE)[:skip] if skip else np.empty(0, np.int64)
             skip -= ends.size
