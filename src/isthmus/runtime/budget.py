@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from isthmus import sizes
 from isthmus.errors import BudgetError, OptionError
 from isthmus.frontier import frontier_bytes
-from isthmus.graph.graph import Graph
+from isthmus.graph.snapshot import Snapshot
 from isthmus.memory import DEFAULT_SHARE, available, format_size, parse_size
 from isthmus.programs.program import Program
 
@@ -24,7 +24,7 @@ ROW_BYTES = 64  # the plan of a delivery, per row of a buffer: bounded by its bl
 
 
 @dataclass
-class Near:
+class Split:
     """Bytes of near memory by purpose. `resident`: all edges stay near."""
 
     budget: int
@@ -49,10 +49,10 @@ class Near:
         return split
 
 
-def plan(
-    graph: Graph, program: Program, memory: str | int | None, threads: int, policy: str, keeps: bool = False,
+def split_budget(
+    graph: Snapshot, program: Program, memory: str | int | None, threads: int, policy: str, keeps: bool = False,
     device_bytes: int | None = None, index_bytes: int = 0, page_bytes: int = 0,
-) -> Near:  # fmt: skip
+) -> Split:  # fmt: skip
     """Split a budget for `program` on `graph`, or raise BudgetError. `keeps`: what is left keeps edges near.
 
     `index_bytes`: per vertex, of what finds kept edges; it is vertex state, though part of the cache. `device_bytes`: near memory
@@ -63,7 +63,7 @@ def plan(
         least_buffer = enough = min(least_buffer, sizes.now.modelled_buffer)
     n, sides = graph.vertices, len(program.sides)
     entry = graph.target_bytes + (graph.weight_bytes if program.reads_weights() else 0)
-    edge_bytes = graph.arcs * entry * sides
+    edge_bytes = entry * sum(graph.slots(side) for side in program.sides)
     state, offsets, frontier = n * program.state_bytes, 8 * (n + 1) * sides, frontier_bytes(n, threads)
     index = n * index_bytes if keeps else 0
     vertex = state + offsets + frontier + index
@@ -73,7 +73,7 @@ def plan(
     if share:
         wanted = int(edge_bytes * parse_share(share[1]))
         if wanted < least_edges:
-            notes.append(f"{share[0].strip()} of the edges raised to {format_size(least_edges)}, the least that works")
+            notes.append(f"{share[0].strip()} is below the minimum for this graph; using {format_size(least_edges)}")
         budget = vertex + max(wanted, least_edges)
     else:
         budget = min(int(available() * DEFAULT_SHARE), device_bytes or sys.maxsize) if memory is None else parse_size(memory)
@@ -95,7 +95,7 @@ def plan(
     cache = 0 if resident else page_bytes
     if keeps and not resident:
         cache = max(cache, min(room - edges, edge_bytes)) + index
-    return Near(budget, state, offsets, frontier, edges, resident, cache, notes, least, max(least, vertex + all_edges))
+    return Split(budget, state, offsets, frontier, edges, resident, cache, notes, least, max(least, vertex + all_edges))
 
 
 def parse_share(text: str) -> float:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import functools
 import math
 import os
 import re
@@ -21,19 +20,20 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self
 
 from isthmus import __version__
 from isthmus.errors import BudgetError, OptionError, StoreError
 from isthmus.frontier import Frontier
 from isthmus.graph.files import fsync_folder
-from isthmus.graph.graph import Graph
-from isthmus.graph.manifest import NAME, digest
-from isthmus.graph.store import Store
+from isthmus.graph.manifest import digest
+from isthmus.graph.snapshot import Snapshot
+from isthmus.graph.store import is_store
 from isthmus.memory import available, format_size
+from isthmus.programs.algorithm import Algorithm
 from isthmus.programs.program import Facts, Program, State
-from isthmus.runtime.budget import Near
-from isthmus.runtime.identity import arguments, described, graph_identity
+from isthmus.runtime.budget import Split
+from isthmus.runtime.identity import described
 from isthmus.runtime.saved import ANEW, Saved, encode, write
 from isthmus.runtime.trace import Trace
 
@@ -41,52 +41,57 @@ EVERY = 5.0  # minutes
 WRITING = "writing"  # what a checkpoint is called before it is complete, and when it is no more
 NAMES = re.compile(r"pass-(\d+)\.iteration-(\d+)")
 ELSEWHERE = f"name another folder, or {ANEW}"
-Algorithm = TypeVar("Algorithm", bound=Callable[..., Any])
 
 
-def checkpointed(algorithm: Algorithm) -> Algorithm:
-    """Give a function the options `checkpoint` (a folder), `checkpoint_every` (minutes) and `restart`.
+def checkpoints_of(
+    algorithm: Algorithm, graph: Snapshot, args: tuple[Any, ...], named: dict[str, Any], checkpoint: Any = None,
+    checkpoint_every: float = EVERY, restart: bool = False, keep_checkpoint: bool = False,
+) -> RunCheckpoints:  # fmt: skip
+    """The checkpoints of a call in the folder `checkpoint`, every so many minutes; none without a folder.
 
-    All passes that it makes share the folder. With `keep_checkpoint` it stays when the run is over, for a caller who has yet
+    All passes of the call share the folder. With `keep_checkpoint` it stays when the call is over, for a caller who has yet
     to save the result, and calls `clear` then.
     """
-
-    @functools.wraps(algorithm)
-    def run(
-        *args: Any, checkpoint: Any = None, checkpoint_every: float = EVERY, restart: bool = False, keep_checkpoint: bool = False,
-        **options: Any,
-    ) -> Any:  # fmt: skip
-        if isinstance(checkpoint, Checkpoints):
-            return algorithm(*args, checkpoint=checkpoint, **options)
-        if checkpoint is None:
-            if restart:
-                raise OptionError("restart: expected a checkpoint to begin anew from, give --checkpoint (checkpoint=)")
-            return algorithm(*args, **options)
-        given = arguments(algorithm, args, options)
-        graph = next(value for value in given.values() if isinstance(value, Graph))
-        with Checkpoints(Path(checkpoint), checkpoint_every, restart, graph, described(algorithm, given)) as folder:
-            result = algorithm(*args, checkpoint=folder, **options)
-            folder.over(result.trace.notes, keep_checkpoint)
-        return result
-
-    return cast(Algorithm, run)
+    if checkpoint is None:
+        if restart:
+            raise OptionError("restart: expected a checkpoint to begin anew from, give --checkpoint (checkpoint=)")
+        return RunCheckpoints()
+    return Checkpoints(Path(checkpoint), checkpoint_every, restart, graph, described(algorithm, args, named), keep_checkpoint)
 
 
-class Checkpoints:
+class RunCheckpoints:
+    """The checkpoints of a call. This one keeps none."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        """There is nothing to give back."""
+
+    def next_pass(self, program: Program) -> Checkpoint | None:
+        """Those of the next program that the call runs."""
+        return None
+
+    def over(self, notes: list[str]) -> None:
+        """The call has its answer."""
+
+
+class Checkpoints(RunCheckpoints):
     """The folder of a run. Use as a context manager: it is locked meanwhile, and does not stay when it is empty."""
 
-    def __init__(self, path: Path, every: float, restart: bool, graph: Graph, run: str) -> None:
+    def __init__(self, path: Path, every: float, restart: bool, graph: Snapshot, run: str, keep: bool) -> None:
         if isinstance(every, bool) or not (every >= 0 and math.isfinite(every)):
             raise OptionError(f"checkpoint_every: expected minutes, a number of at least 0, got {every}")
-        if not isinstance(graph.store, Store):
+        if not graph.on_disk:
             raise OptionError(f"checkpoint: {graph} is in memory only, so nothing could go on with it later; ingest it into a store")
         self.path, self.every, self.written, self.seconds = path, every, 0, 0.0
-        self.same = {"isthmus": __version__, "graph": graph_identity(graph), "run": run}
+        self.same = {"isthmus": __version__, "graph": graph.identity(), "run": run}
+        self._keep = keep
         self._passes = 0
         self._restart = restart
 
     def __enter__(self) -> Self:
-        if (self.path / NAME).exists():
+        if is_store(self.path):
             raise OptionError(f"checkpoint: {self.path} is a store; name a folder of its own")
         self._lock = locked(self.path)
         try:
@@ -120,11 +125,11 @@ class Checkpoints:
         newest = found(self.path, self._passes)[-1:]
         return Checkpoint(self, self._passes, program, Saved(newest[0]) if newest else None)
 
-    def over(self, notes: list[str], keep: bool) -> None:
+    def over(self, notes: list[str]) -> None:
         """The run has its answer: remove all checkpoints, or leave them and say so."""
         over = "removed, as the run is over"
         try:
-            if not keep:
+            if not self._keep:
                 remove(self.path)
         except OSError as error:  # the answer matters more
             over = f"still in {self.path}: {error.strerror}"
@@ -143,10 +148,10 @@ class Checkpoint:
         self._budget: dict[str, int] = {}
         self._warned = False
 
-    def spare(self, near: Near, memory: str | int | None) -> int:
+    def spare(self, near: Split, memory: str | int | None) -> int:
         """Bytes that the program may take beyond its state. One that takes them all has arrays of the size they were made with."""
         spare = max(0, near.budget - near.peak)
-        if self._saved is not None and self._program.hungry:
+        if self._saved is not None and self._program.needs_spare_memory:
             facts = self._saved.facts["memory"]
             if memory is None and facts["budget"] <= available():
                 near.budget = max(near.budget, facts["budget"])

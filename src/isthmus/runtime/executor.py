@@ -42,6 +42,10 @@ class Work(ABC):
     def pieces(self, unit: int, delivery: Delivery) -> list[Piece]:
         """A run of a delivery, cut into pieces; none where there is nothing to do."""
 
+    def near(self) -> list[tuple[int, Delivery]]:
+        """Units that need not be fetched, with their deliveries."""
+        return []
+
     def again(self, unit: int, delivery: Delivery) -> list[Piece]:
         """A further run, for vertices that were marked since the last."""
         return []
@@ -90,7 +94,7 @@ class Executor:
         them as soon as these are near. Returns (seconds that a member waited, seconds in edge loops per member).
         """
         shift = self._taken_from_ahead(work) or Shift(schedule, work, standing, self)
-        shift.order()
+        shift.begin(schedule)
         if ahead:
             self._ahead = shift.fetch_next(Shift(schedule, work, Standing(standing.places.size), self))
         return self._run(shift, few)
@@ -98,14 +102,14 @@ class Executor:
     def carry_out_here(self, schedule: Schedule, work: Work, standing: Standing, few: bool) -> tuple[float, float]:
         """The same for so little that handing it to a reader would cost more: whoever runs units also fetches them."""
         shift = HereShift(schedule, work, standing, self)
-        shift.order()
+        shift.begin(schedule)
         with self._link.lend() as shift.channel:
             return self._run(shift, few)
 
     def carry_out_clocked(self, schedule: Schedule, work: Work, standing: Standing, transfers: Transfers, few: bool) -> None:
         """The same where a clock says when units arrive."""
         shift = ClockedShift(schedule, work, standing, self, transfers)
-        shift.order()
+        shift.begin(schedule)
         self._run(shift, few)
 
     def _run(self, shift: Shift, few: bool) -> tuple[float, float]:
@@ -178,6 +182,13 @@ class Shift:
         self._next: Shift | None = None  # whose units are fetched when all of these are near
         self.over = self.failed = False
         self.waited = self.worked = 0.0
+
+    def begin(self, schedule: Schedule) -> None:
+        """Have the first units fetched; what is near already can run meanwhile."""
+        self.schedule = schedule
+        for unit, delivery in self.work.near():
+            self._note((unit, delivery))
+        self.order()
 
     def order(self) -> None:
         """Have units fetched, as far as the schedule says."""

@@ -3,44 +3,30 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
 from isthmus.errors import OptionError
-from isthmus.graph.graph import Graph
 from isthmus.graph.manifest import digest
+from isthmus.programs.algorithm import Algorithm
 from isthmus.programs.message import Message
 from isthmus.programs.program import Program
 
 LONG = 300  # letters of a text; of a longer one its beginning and its checksum are told
 
 
-def graph_identity(graph: Graph) -> str:
-    """The same for stores with the same contents."""
-    sections = graph.store.manifest.sections
-    return digest(repr([(name, sections[name].checksums) for name in sorted(sections)]).encode())
-
-
-def arguments(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
-    """What is given to a function and changes its answer: all before the star."""
-    signature = inspect.signature(function)
-    bound = signature.bind(*args, **options).arguments
-    return {name: value for name, value in bound.items() if signature.parameters[name].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD}
-
-
-def described(function: Callable[..., Any], given: dict[str, Any]) -> str:
-    """'bfs(source=7)': which run it is. A function that takes a program is called by the program's name."""
-    program = next((value for value in given.values() if isinstance(value, Program)), None)
+def described(algorithm: Algorithm, args: tuple[Any, ...], named: dict[str, Any]) -> str:
+    """'bfs(source=7)': which run it is. A program that is run alone is called by its own name."""
+    program = next((value for value in (*args, *named.values()) if isinstance(value, Program)), None)
     if program is not None:
         if program.max_iter == 1:
             raise OptionError(f"{program.name} is one pass over the edges, with nothing in between that a checkpoint could keep")
         return description(program)
-    usual = {name: description(parameter.default) for name, parameter in inspect.signature(function).parameters.items()}
-    texts = {name: description(value) for name, value in given.items() if not isinstance(value, Graph)}
-    return f"{function.__name__}({shortened(', '.join(f'{name}={text}' for name, text in texts.items() if text != usual[name]))})"
+    usual = {parameter.name: description(parameter.default) for parameter in algorithm.parameters}
+    texts = {name: description(value) for name, value in {**dict(zip(usual, args, strict=False)), **named}.items()}
+    return f"{algorithm.name}({shortened(', '.join(f'{name}={text}' for name, text in texts.items() if text != usual.get(name)))})"
 
 
 def description(value: Any) -> str:

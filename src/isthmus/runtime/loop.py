@@ -11,280 +11,331 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 
 from isthmus import sizes
-from isthmus.cache.cache import Cache
-from isthmus.engines.engine import Delivery, Engine, Rows, Side, Task
+from isthmus.engines.engine import Delivery, Rows, Side, Task
 from isthmus.frontier import Activity, Frontier
-from isthmus.link.link import Array, Link, Profile
-from isthmus.policies import hytgraph
+from isthmus.policies.combine import combined
 from isthmus.policies.correction import Observation, corrected
 from isthmus.policies.policy import CACHE, FILTER, NAMES, NOTHING
-from isthmus.policies.recipes import Recipe
+from isthmus.policies.recipe import Recipe
 from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime.checkpoint import Checkpoint
+from isthmus.runtime.desk import Desk
+from isthmus.runtime.executor import Work
 from isthmus.runtime.modelled import Modelled
-from isthmus.runtime.pipeline import Pipeline
-from isthmus.runtime.rounds import Queue
-from isthmus.runtime.settle import Settling, worth_it
+from isthmus.runtime.settling import SettlingPartitions, worth_it
+from isthmus.runtime.staying import StayingPartitions
+from isthmus.runtime.tasks import HeldWork, TaskWork
 from isthmus.runtime.trace import Iteration, Trace
-from isthmus.runtime.worker import NEVER, Worker
+from isthmus.runtime.worker import Worker
 from isthmus.schedule import contribution
-from isthmus.schedule.plain import Schedule
+from isthmus.schedule.plain import Plain
+from isthmus.schedule.schedule import Standing
 from isthmus.threads import Team
-
-ONCE_MORE = {"filter": 1}  # whole partitions hold whole lists of many vertices; single blocks hold few besides the active ones
-GROUPS: dict[str, Callable[[Array], hytgraph.Groups]] = {
-    "buffers": hytgraph.by_engine, "neighbours": hytgraph.combine, "whole apart": partial(hytgraph.combine, k=1), "apart": hytgraph.apart,
-}  # fmt: skip
 
 
 @dataclass
-class Parts:
-    """What the loop joins."""
+class Loop:
+    """A program on its way over the edges that a desk brings near."""
 
-    sides: list[Side]
-    link: Link
-    engines: dict[str, Engine]
-    cache: Cache
+    program: Program
+    state: State
+    facts: Facts
+    frontier: Frontier
+    desk: Desk
     recipe: Recipe
-    schedule: Schedule
-    pipeline: Pipeline
     worker: Worker
     team: Team
-    room: int  # bytes of a buffer
-    memory: Array | None  # what the buffers lie in, and more that may keep edges near
-    profile: Profile  # the link's, corrected by what was seen
+    trace: Trace
+    watch: Callable[[Iteration], None]
     modelled: Modelled | None = None  # on a modelled device
-    queue: Queue | None = None  # runs whole partitions, where the recipe has one
-    activity: Activity | None = None  # of the side whose partitions are queued
+    staying: StayingPartitions | None = None  # where whole partitions stay near and run again
     checkpoint: Checkpoint | None = None
+    settling: SettlingPartitions | None = None  # while partitions are worked to a standstill
     lock: threading.Lock = field(default_factory=threading.Lock)  # for records, which several members write
 
+    def begin(self) -> None:
+        """Settle what holds for all iterations."""
+        program, recipe = self.program, self.recipe
+        self.profile = self.desk.link.profile  # corrected by what was seen
+        self.number = self.first = self.checkpoint.done if self.checkpoint is not None else 0
+        self.unused: list[Delivery] = []  # fetched ahead, and then not needed
+        reruns = may_rerun(program, self.desk.sides)
+        self.again: Mapping[str, int] = recipe.rounds if reruns else {}
+        self.recompute = recipe.recompute and reruns and not program.levels and not self.again
+        self.frontier.loose = bool(self.again) or self.recompute or self.staying is not None
+        if self.again or self.staying is not None or not recipe.turns:
+            program.unordered(self.state)
 
-def run(
-    program: Program, state: State, facts: Facts, frontier: Frontier, parts: Parts, trace: Trace,
-    watch: Callable[[Iteration], None],
-) -> None:  # fmt: skip
-    """Iterate until the frontier is empty, the program has enough, or `max_iter` is reached."""
-    first = number = parts.checkpoint.done if parts.checkpoint is not None else 0
-    ahead = program.everyone and parts.recipe.ahead and parts.recipe.cache != "vertices"  # which says late what it lacks
-    rounds = parts.recipe.rounds if may_rerun(program, parts) else NEVER
-    recompute = parts.recipe.recompute and may_rerun(program, parts) and not program.levels and not rounds
-    frontier.loose = bool(rounds) or recompute or parts.queue is not None
-    if rounds or parts.queue is not None or not parts.recipe.turns:
-        program.unordered(state)
-    while frontier.any() and (program.max_iter is None or number < program.max_iter):
-        record = Iteration(number, frontier.count)
+    def run(self) -> None:
+        """Iterate until the frontier is empty, the program has enough, or `max_iter` is reached."""
+        more = True
+        while more and self.frontier.any() and self.number != self.program.max_iter:
+            record, start = Iteration(self.number, self.frontier.count), time.perf_counter()
+            if self.settling is not None:
+                self.settle(record)
+            else:
+                more = self.step(record)
+            self.number += 1
+            record.seconds = time.perf_counter() - start
+            self.trace.append(record)
+            self.watch(record)
+            if more:
+                self.look_back(record)
+        self.desk.executor.drop_ahead()
+        for delivery in self.unused:  # moved all the same
+            self.trace.iterations[-1].delivered(delivery)
+
+    def step(self, record: Iteration) -> bool:
+        """One iteration; False: the program has enough."""
+        self.program.before(self.state, self.frontier, self.facts)
+        self.worker.choose_loops()
+        misses = self.serve(record)
+        tasks, held = self.choose(misses, record)
+        self.carry_out(tasks, held, misses, record)
+        self.run_staying(misses, record)
+        self.serve_again(record)
+        record.modelled = self.modelled.iteration() if self.modelled is not None else None
+        more = self.program.after(self.state, self.frontier, self.facts, self.number + 1)
+        if not self.program.everyone:
+            self.frontier.advance()
+        return more
+
+    def look_back(self, record: Iteration) -> None:
+        """Between two iterations: correct rates, write a checkpoint when one is due, and decide how to go on."""
+        self.learn(record)
+        if self.checkpoint is not None and self.checkpoint.due():
+            self.checkpoint.write(self.number)
+        if self.settling is None and self.may_settle() and worth_it(self.trace, self.desk.sides[0]):
+            self.begin_to_settle()
+
+    # Cached lists, before anything moves
+
+    @property
+    def sides(self) -> list[Side]:
+        """The sides that this iteration follows."""
+        following = self.program.following(self.state)
+        return [side for name, side in zip(self.program.sides, self.desk.sides, strict=True) if name in following]
+
+    def serve(self, record: Iteration) -> Frontier:
+        """Work on active vertices whose lists the cache holds; returns the others."""
         start = time.perf_counter()
-        program.before(state, frontier, facts)
-        parts.worker.choose_loops()
-        sides = [side for name, side in zip(program.sides, parts.sides, strict=True) if name in program.following(state)]
-        misses = serve(frontier, sides, parts, record)
-        deciding = time.perf_counter()
-        held, tasks, edges = plan(misses, sides, parts, record)
-        tasks = ordered(program, state, misses, tasks, parts)
-        record.decide += time.perf_counter() - deciding
-        last = program.max_iter is not None and number + 1 == program.max_iter
-        deliveries = itertools.chain(held, parts.pipeline.fetch(tasks, parts.schedule, misses, edges, ahead and not last and number > 0))
-        again = ONCE_MORE if recompute and link_bound(trace, edges) else worthwhile(rounds, parts)
-        waited, worked = parts.worker.relax(deliveries, misses, partial(done, parts, record, misses), edges <= sizes.now.alone, again)
-        record.wait += waited
-        record.kernel += worked
-        if parts.queue is not None and parts.activity is not None:
-            parts.queue.run(misses, parts.activity, record)
-        for _ in range(again.get("cache", 0)):
-            if not serve_again(frontier, parts, record):
+        misses, hits = self.desk.cache.serve(self.frontier, self.sides[0])
+        record.decide += time.perf_counter() - start
+        self.run_held(self.counted(hits, record), record)
+        start = time.perf_counter()
+        self.desk.cache.refresh(self.frontier)
+        record.decide += time.perf_counter() - start
+        return misses
+
+    def serve_again(self, record: Iteration) -> None:
+        """Follow vertices that the cache holds and that were marked meanwhile once more, without a transfer."""
+        for _ in range(self.further_runs().get("cache", 0)):
+            marked = [delivery for delivery in self.desk.cache.everything() if self.take_marked(delivery)]
+            if not marked:
                 break
-        record.modelled = parts.modelled.iteration() if parts.modelled is not None else None
-        number += 1
-        more = program.after(state, frontier, facts, number)
-        if not program.everyone:
-            frontier.advance()
-        record.seconds = time.perf_counter() - start
-        trace.append(record)
-        watch(record)
-        if not more:
-            break
-        learn(parts, record)
-        if parts.checkpoint is not None and parts.checkpoint.due():
-            parts.checkpoint.write(number)
-        if may_settle(program, parts) and worth_it(trace, parts.sides[0]):
-            settle(program, state, frontier, parts, trace, watch)
-            number = first + len(trace)
-    parts.pipeline.drop_ahead()
-    for delivery in parts.pipeline.unused:  # moved all the same
-        trace.iterations[-1].delivered(delivery)
+            self.run_held(self.counted(iter(marked), record), record)
 
+    def take_marked(self, delivery: Delivery) -> bool:
+        marked = self.worker.marked(delivery, self.frontier)
+        if marked is not None:
+            delivery.edges = marked
+        return marked is not None
 
-def worthwhile(rounds: Mapping[str, int], parts: Parts) -> Mapping[str, int]:
-    """Further rounds by engine; only one, where the recipe looks at the device and that has more to do than the link."""
-    device_bound = parts.recipe.worthwhile and parts.modelled is not None and not parts.modelled.link_bound
-    return dict.fromkeys(rounds, 1) if device_bound else rounds
+    def run_held(self, deliveries: Iterator[Delivery], record: Iteration) -> None:
+        first = next(deliveries, None)
+        if first is not None:
+            rest = itertools.chain([first], deliveries)
+            work = HeldWork(rest, self.frontier, self.worker, lambda delivery: self.done(delivery, self.frontier, record))
+            self.timed(Plain([0]), work, Standing(1), record)
 
+    def counted(self, hits: Iterator[Delivery], record: Iteration) -> Iterator[Delivery]:
+        """Deliveries out of the cache, counted as they are taken."""
+        for delivery in hits:
+            edges = delivery.edges
+            assert isinstance(edges, Rows)
+            count = int(edges.lengths.sum())
+            record.hit_edges += count
+            record.active_edges += count
+            record.engines["cache"]["tasks"] += 1
+            yield delivery
 
-def link_bound(trace: Trace, edges: int) -> bool:
-    """Whether the last iteration waited for the link longer than it would have worked on this one's active edges."""
-    if not trace.iterations:
-        return False
-    last = trace.iterations[-1]
-    return last.wait * last.active_edges > last.kernel * edges
+    # Activity, policy, combine
 
-
-def serve(frontier: Frontier, sides: list[Side], parts: Parts, record: Iteration) -> Frontier:
-    """Work on active vertices whose edges the cache holds; returns the others."""
-    start = time.perf_counter()
-    misses, hits = parts.cache.serve(frontier, sides[0])
-    record.decide += time.perf_counter() - start
-    first = next(hits, None)
-    if first is not None:
-        deliveries = counted(itertools.chain([first], hits), record)
-        waited, worked = parts.worker.relax(deliveries, frontier, partial(done, parts, record, frontier), False)
-        record.wait += waited
-        record.kernel += worked
-    start = time.perf_counter()
-    parts.cache.refresh(frontier)
-    record.decide += time.perf_counter() - start
-    return misses
-
-
-def serve_again(frontier: Frontier, parts: Parts, record: Iteration) -> bool:
-    """Follow the vertices that the cache holds and that were marked meanwhile once more, without a transfer; False: there are none."""
-    found = False
-    for delivery in parts.cache.everything():
-        marked = parts.worker.marked(delivery, frontier)
-        if marked is None:
-            continue
-        found, delivery.edges = True, marked
-        deliveries = counted(iter([delivery]), record)
-        waited, worked = parts.worker.relax(deliveries, frontier, partial(done, parts, record, frontier), False)
-        record.wait += waited
-        record.kernel += worked
-    return found
-
-
-def counted(hits: Iterator[Delivery], record: Iteration) -> Iterator[Delivery]:
-    """Deliveries out of the cache, counted as they are taken."""
-    for delivery in hits:
-        edges = delivery.edges
-        assert isinstance(edges, Rows)
-        count = int(edges.lengths.sum())
-        record.hit_edges += count
-        record.active_edges += count
-        record.engines["cache"]["tasks"] += 1
-        yield delivery
-
-
-def learn(parts: Parts, record: Iteration) -> None:
-    """Correct the link's rates by what this iteration saw."""
-    if not parts.recipe.correct:
-        return
-    bulk, single = record.engines.get("filter"), record.engines.get("zero_copy")
-    seen = Observation(
-        bulk["bytes"] if bulk else 0, single["bytes"] // parts.link.profile.block if single else 0,
-        record.wait + record.kernel, record.wait,
-    )  # fmt: skip
-    parts.profile = corrected(parts.link.profile, parts.profile, seen)
-
-
-def may_rerun(program: Program, parts: Parts) -> bool:
-    return program.reruns and program.order_free and program.max_iter is None and len(parts.sides) == 1
-
-
-def may_settle(program: Program, parts: Parts) -> bool:
-    return parts.recipe.settle and program.settles != 0 and program.max_iter is None and len(parts.sides) == 1 and parts.memory is not None
-
-
-def settle(program: Program, state: State, frontier: Frontier, parts: Parts, trace: Trace, watch: Callable[[Iteration], None]) -> None:
-    """Leave steps for standstills, as long as that pays."""
-    assert parts.memory is not None
-    parts.cache.forget()
-    loop = parts.worker.settle
-    program.unordered(state)
-    settling = Settling(parts.sides[0], parts.link, parts.memory, state, program.settles, loop, parts.team, parts.checkpoint)
-    settling.run(frontier, trace, watch)
-
-
-def done(parts: Parts, record: Iteration, frontier: Frontier, delivery: Delivery) -> None:
-    """A delivery has been worked on: maybe keep some of it, free its buffer, count it."""
-    parts.cache.keep(delivery)
-    parts.pipeline.give_back(delivery)
-    with parts.lock:
-        record.delivered(delivery)
-        if parts.modelled is not None:
-            parts.modelled.worked(delivery, frontier)
-
-
-def plan(frontier: Frontier, sides: list[Side], parts: Parts, record: Iteration) -> tuple[list[Delivery], list[Task], int]:
-    """Activity to choices to tasks; also what partitions the cache holds, and the number of active edges."""
-    held: list[Delivery] = []
-    tasks: list[Task] = []
-    for side in sides:
-        if "resident" in parts.engines:
-            everything = np.arange(len(side.partitions))
-            record.active_edges += frontier.edges(side.offsets, parts.team)
-            fresh = parts.engines["resident"].tasks(side, everything, parts.room)
-        else:
-            activity = activity_of(frontier, side, parts.team)
-            near, others = parts.cache.held(side, activity, frontier)
-            record.active_edges += int(activity.edges.sum())
-            record.hit_edges += int(activity.edges.sum() - others.edges.sum()) if near else 0
+    def choose(self, frontier: Frontier, record: Iteration) -> tuple[list[Task], list[Delivery]]:
+        """Activity to choices to tasks, in the order they run; and deliveries of partitions that the cache holds."""
+        start = time.perf_counter()
+        tasks: list[Task] = []
+        held: list[Delivery] = []
+        for side in self.sides:
+            fresh, near = self.resident(frontier, side, record) if "resident" in self.desk.engines else self.far(frontier, side, record)
+            for task in fresh + [delivery.task for delivery in near]:
+                record.engines[task.engine.name]["tasks"] += 1
+            tasks += fresh
             held += near
-            parts.activity = activity
-            fresh = combine(side, activity, others, parts, record)
-        for task in fresh + [delivery.task for delivery in held if delivery.task.side is side]:
-            record.engines[task.engine.name]["tasks"] += 1
-        tasks += fresh
-    return held, tasks, record.active_edges
+        tasks = self.ordered(tasks, frontier)
+        record.decide += time.perf_counter() - start
+        return tasks, held
 
+    def resident(self, frontier: Frontier, side: Side, record: Iteration) -> tuple[list[Task], list[Delivery]]:
+        record.active_edges += frontier.edges(side.lists, self.team)
+        return self.desk.engines["resident"].tasks(side, np.arange(len(side.partitions)), 0), []
 
-def activity_of(frontier: Frontier, side: Side, team: Team) -> Activity:
-    """Activity of a side; that of everyone is the same in every iteration."""
-    if frontier.everyone and side.everyone is not None:
-        return side.everyone
-    activity = frontier.activity(side.partitions, side.offsets, side.width, side.weight_width, side.block, team, side.shares)
-    if frontier.everyone:
-        side.everyone = activity
-    return activity
+    def far(self, frontier: Frontier, side: Side, record: Iteration) -> tuple[list[Task], list[Delivery]]:
+        activity = self.activity(frontier, side)
+        near, others = self.desk.cache.held(side, activity, frontier)
+        record.active_edges += int(activity.edges.sum())
+        record.hit_edges += int(activity.edges.sum() - others.edges.sum()) if near else 0
+        return self.combine(side, activity, others, record), near
 
+    def activity(self, frontier: Frontier, side: Side) -> Activity:
+        """Activity of a side; when all vertices are active it is the same in every iteration."""
+        if frontier.everyone and side.everyone is not None:
+            return side.everyone
+        activity = frontier.activity(side.partitions, side.lists, side.width, side.weight_width, side.block, self.team, side.shares)
+        if frontier.everyone:
+            side.everyone = activity
+        return activity
 
-def combine(side: Side, activity: Activity, others: Activity, parts: Parts, record: Iteration) -> list[Task]:
-    """Ask the policy about those that are not held, and let each engine merge its partitions into few tasks."""
-    profile = parts.profile
-    if parts.recipe.worthwhile and parts.modelled is not None:
-        profile = parts.modelled.profile(parts.room, others, side.entry_bytes)
-    choice = parts.recipe.policy.choose(replace(others, last_edges=side.last_edges), profile, side.entry_bytes)
-    side.last_edges = activity.edges
-    if parts.queue is not None:
-        choice = parts.queue.take(choice, activity)
-    choice = np.where((activity.edges > 0) & (others.edges == 0), CACHE, choice)
-    record.chosen(choice)
-    for kind in np.unique(choice[choice != NOTHING]).tolist():
-        record.partitions[NAMES[kind]] = record.partitions.get(NAMES[kind], 0) + int(np.count_nonzero(choice == kind))
-    choice[choice == CACHE] = NOTHING
-    if parts.queue is not None:
-        choice[choice == FILTER] = NOTHING
-    groups = GROUPS[parts.recipe.combine](choice)
-    tasks: list[Task] = []
-    for kind, begin, end in zip(groups.choices.tolist(), groups.cuts[:-1].tolist(), groups.cuts[1:].tolist(), strict=True):
-        tasks += parts.engines[NAMES[kind]].tasks(side, groups.partitions[begin:end], parts.room)
-    if len(tasks) == 1 and tasks[0].partitions.size == activity.active.size:
-        tasks[0].whole = True
-    return tasks
-
-
-def ordered(program: Program, state: State, frontier: Frontier, tasks: list[Task], parts: Parts) -> list[Task]:
-    """Tasks by what they contribute, where the recipe has it so and the program can tell."""
-    known = program.contribution(state) if parts.recipe.order == "contribution" and len(tasks) > 1 else None
-    if known is None:
+    def combine(self, side: Side, activity: Activity, others: Activity, record: Iteration) -> list[Task]:
+        """Ask the policy about partitions that are not held, and let each engine merge its own into few tasks."""
+        profile = self.profile
+        if self.recipe.worthwhile and self.modelled is not None:
+            profile = self.modelled.profile(self.desk.buffers.room, others, side.entry_bytes)
+        choice = self.recipe.policy.choose(replace(others, last_edges=side.last_edges), profile, side.entry_bytes)
+        side.last_edges = activity.edges
+        if self.staying is not None:
+            choice = np.where(self.staying.near & (activity.edges > 0), CACHE, choice)
+            self.wanted, self.active = (choice == CACHE) | (choice == FILTER), activity
+        choice = np.where((activity.edges > 0) & (others.edges == 0), CACHE, choice)
+        record.chosen(choice)
+        for kind in np.unique(choice[choice != NOTHING]).tolist():
+            record.partitions[NAMES[kind]] = record.partitions.get(NAMES[kind], 0) + int(np.count_nonzero(choice == kind))
+        choice[choice == CACHE] = NOTHING
+        if self.staying is not None:
+            choice[choice == FILTER] = NOTHING
+        groups = combined(self.recipe.combine, choice)
+        tasks: list[Task] = []
+        for kind, begin, end in zip(groups.choices.tolist(), groups.cuts[:-1].tolist(), groups.cuts[1:].tolist(), strict=True):
+            tasks += self.desk.engines[NAMES[kind]].tasks(side, groups.partitions[begin:end], self.desk.buffers.room)
+        if len(tasks) == 1 and tasks[0].partitions.size == activity.active.size:
+            tasks[0].whole = True
         return tasks
-    by_side = {
-        side.name: contribution.priorities(frontier, side.partitions, side.offsets, *known, parts.team)
-        for side in {task.side.name: task.side for task in tasks}.values()
-    }
-    stages = np.array([contribution.STAGES.get(task.engine.name, 0) for task in tasks])
-    priorities = np.array([by_side[task.side.name][task.partitions].sum() for task in tasks])
-    return [tasks[k] for k in contribution.order(stages, priorities).tolist()]
+
+    def ordered(self, tasks: list[Task], frontier: Frontier) -> list[Task]:
+        """Tasks by what they contribute, where the recipe has it so and the program can tell."""
+        known = self.program.contribution(self.state) if self.recipe.order == "contribution" and len(tasks) > 1 else None
+        if known is None:
+            return tasks
+        by_side = {
+            side.name: contribution.priorities(frontier, side.partitions, side.lists, *known, self.team)
+            for side in {task.side.name: task.side for task in tasks}.values()
+        }
+        stages = np.array([task.engine.stage for task in tasks])
+        priorities = np.array([by_side[task.side.name][task.partitions].sum() for task in tasks])
+        return [tasks[k] for k in contribution.order(stages, priorities).tolist()]
+
+    # Schedule, engines, kernel
+
+    def carry_out(self, tasks: list[Task], held: list[Delivery], frontier: Frontier, record: Iteration) -> None:
+        """Run what is near already, and fetch and run the tasks."""
+        if not tasks and not held:
+            return
+        desk, further = self.desk, self.further_runs(record)
+        units = tasks + [delivery.task for delivery in held]
+        schedule = Plain(range(len(tasks)), [further.get(task.engine.name, 0) for task in units])
+        work = TaskWork(
+            tasks, held, frontier, desk.link, desk.buffers, self.worker, lambda delivery: self.done(delivery, frontier, record),
+            self.unused.append,
+        )  # fmt: skip
+        self.timed(schedule, work, Standing(len(units)), record, self.fetches_ahead())
+
+    def timed(self, schedule: Plain, work: Work, standing: Standing, record: Iteration, ahead: bool = False) -> None:
+        executor, edges = self.desk.executor, record.active_edges
+        few = edges <= sizes.now.alone
+        here = standing.places.size == 1 and (edges <= sizes.now.few_edges or isinstance(work, HeldWork) or "resident" in self.desk.engines)
+        if here and not ahead:
+            waited, worked = executor.carry_out_here(schedule, work, standing, few)
+        else:
+            waited, worked = executor.carry_out(schedule, work, standing, few, ahead)
+        record.wait += waited
+        record.kernel += worked
+
+    def fetches_ahead(self) -> bool:
+        """Whether the next iteration will want the same edges; the vertex cache reports misses only after serving."""
+        if not self.program.everyone or not self.recipe.ahead or self.recipe.cache == "vertices" or "resident" in self.desk.engines:
+            return False
+        return self.number > 0 and self.number + 1 != self.program.max_iter
+
+    def run_staying(self, frontier: Frontier, record: Iteration) -> None:
+        """Run partitions that stay near, some of them several times."""
+        if self.staying is not None:
+            self.staying.run(self.wanted, frontier, self.active, record, self.desk.executor)
+
+    def further_runs(self, record: Iteration | None = None) -> Mapping[str, int]:
+        """How often deliveries of each engine are run again at once."""
+        if record is not None and self.recompute and self.link_bound(record.active_edges):
+            return {name: 1 for name, engine in self.desk.engines.items() if engine.rereads_when_link_bound}
+        device_bound = self.recipe.worthwhile and self.modelled is not None and not self.modelled.link_bound
+        return dict.fromkeys(self.again, 1) if device_bound else self.again
+
+    def link_bound(self, edges: int) -> bool:
+        """Whether the last iteration waited for the link longer than it would have worked on this one's active edges."""
+        if not self.trace.iterations:
+            return False
+        last = self.trace.iterations[-1]
+        return last.wait * last.active_edges > last.kernel * edges
+
+    def done(self, delivery: Delivery, frontier: Frontier, record: Iteration) -> None:
+        """A delivery has been worked on: maybe keep some of it, and count it."""
+        self.desk.cache.keep(delivery)
+        with self.lock:
+            record.delivered(delivery)
+            if self.modelled is not None:
+                self.modelled.worked(delivery, frontier)
+
+    def learn(self, record: Iteration) -> None:
+        """Correct the link's rates by what this iteration saw."""
+        if not self.recipe.correct:
+            return
+        moved = {"bandwidth": 0, "request_rate": 0}
+        for name, engine in self.desk.engines.items():
+            if engine.observes in moved and name in record.engines:
+                moved[engine.observes] += record.engines[name]["bytes"]
+        calibrated = self.desk.link.profile
+        seen = Observation(moved["bandwidth"], moved["request_rate"] // calibrated.block, record.wait + record.kernel, record.wait)
+        self.profile = corrected(calibrated, self.profile, seen)
+
+    # Partitions worked to a standstill
+
+    def may_settle(self) -> bool:
+        program, desk = self.program, self.desk
+        return self.recipe.settle and program.settles != 0 and program.max_iter is None and len(desk.sides) == 1 and desk.memory is not None
+
+    def begin_to_settle(self) -> None:
+        """Leave steps for standstills; all memory for edges is used for partitions meanwhile, so the cache forgets what it had."""
+        desk, memory = self.desk, self.desk.memory
+        assert memory is not None
+        desk.cache.forget()
+        self.program.unordered(self.state)
+        self.settling = SettlingPartitions(
+            desk.sides[0], desk.link, memory, self.state, self.program.settles, self.worker.settle, self.team
+        )
+        self.settling.begin(self.frontier)
+
+    def settle(self, record: Iteration) -> None:
+        """Work on some partitions, and go back to steps when that pays no longer."""
+        assert self.settling is not None
+        record.active_vertices = 0
+        self.settling.run(self.desk.executor, record)
+        left = self.settling.pending
+        self.frontier.count = int(np.count_nonzero(self.frontier.marks)) if left else 0
+        if left and not self.settling.pays():
+            self.settling = None
+
+
+def may_rerun(program: Program, sides: list[Side]) -> bool:
+    return program.reruns and program.order_free and program.max_iter is None and len(sides) == 1

@@ -16,12 +16,17 @@ Done = Callable[[Delivery], None]
 
 
 class TaskWork(Work):
-    """Unit k is tasks[k]. `done` is told of every delivery that has run, `unused` of those fetched for nothing."""
+    """Unit k is tasks[k]; the deliveries in `held` are near already, and are the units behind them.
+
+    `done` is told of every delivery that has run, `unused` of those fetched for nothing.
+    """
 
     def __init__(
-        self, tasks: list[Task], frontier: Frontier, link: Link, buffers: Buffers, worker: Worker, done: Done, unused: Done,
+        self, tasks: list[Task], held: list[Delivery], frontier: Frontier, link: Link, buffers: Buffers, worker: Worker, done: Done,
+        unused: Done,
     ) -> None:  # fmt: skip
-        self.tasks, self._frontier, self._link, self._buffers, self._worker = tasks, frontier, link, buffers, worker
+        self.tasks, self.held = tasks, held
+        self._frontier, self._link, self._buffers, self._worker = frontier, link, buffers, worker
         self._done, self._unused = done, unused
         self._numbers = itertools.count()
 
@@ -33,6 +38,9 @@ class TaskWork(Work):
                 delivery.moved, delivery.bytes, delivery.requests = moved, moved.bytes, moved.requests
             delivery.number = next(self._numbers)
             yield delivery
+
+    def near(self) -> list[tuple[int, Delivery]]:
+        return list(enumerate(self.held, len(self.tasks)))
 
     def pieces(self, unit: int, delivery: Delivery) -> list[Piece]:
         return self._worker.pieces(delivery, self._frontier)

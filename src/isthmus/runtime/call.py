@@ -1,0 +1,98 @@
+"""One call of an algorithm: the programs it runs, one after the other, and what they came to together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from isthmus.graph.snapshot import Snapshot
+from isthmus.policies.recipes import named
+from isthmus.programs.algorithm import Answer
+from isthmus.programs.program import Program
+from isthmus.runtime.checkpoint import RunCheckpoints
+from isthmus.runtime.device import name_of
+from isthmus.runtime.execute import Execution, execute, planned, summary_of
+from isthmus.runtime.options import Watch
+from isthmus.runtime.trace import Trace
+
+if TYPE_CHECKING:
+    from isthmus.runtime.session import Session
+
+
+class Call:
+    """The `Runner` that an algorithm's function gets."""
+
+    def __init__(
+        self, session: Session, name: str, watch: Watch, say: Callable[[str], None] | None, checkpoints: RunCheckpoints
+    ) -> None:
+        self._session, self._name, self._watch, self._say, self._checkpoints = session, name, watch, say, checkpoints
+        self._passes: list[Execution] = []
+        self._notes: list[str] = []
+        self.trace = Trace()
+
+    @property
+    def graph(self) -> Snapshot:
+        return self._session.graph.snapshot
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm's name; a program that is run alone has its own."""
+        return self._passes[-1].program.name if self._name == "run" else self._name
+
+    @property
+    def prefers_deltas(self) -> bool:
+        return self._session.model is not None or named(self._session.settings.policy).deltas
+
+    def fits(self, program: Program) -> bool:
+        return planned(program, self._session).resident
+
+    def must_fit(self, program: Program) -> None:
+        planned(program, self._session)
+
+    def note(self, text: str) -> None:
+        if text not in self._notes:
+            self._notes.append(text)
+
+    def __call__(self, program: Program) -> Answer:
+        found = execute(program, self._session, self._watch, self._say, self._checkpoints.next_pass(program))
+        self._passes.append(found)
+        for iteration in found.trace.iterations:
+            iteration.number = len(self.trace)
+            self.trace.append(iteration)
+        for note in found.trace.notes:
+            if note not in self.trace.notes:
+                self.trace.notes.append(note)
+        return Answer(found.columns, program.columns, found.figures, program=program)
+
+    def summary(self, answer: Answer) -> dict[str, Any]:
+        """What all passes took, for the answer that came of them."""
+        self.trace.notes += [note for note in self._notes if note not in self.trace.notes]
+        main = next((each for each in self._passes if each.program is answer.program), self._passes[-1])
+        device = name_of(self._session.settings.device, self._session.model)
+        parts = [summary_of(each, self._session, device) for each in self._passes]
+        found = parts[self._passes.index(main)]
+        for key in ("seconds", "transfer", "cache", "load"):
+            found[key] = {name: sum(part[key][name] for part in parts) for name in found[key]}
+        found["algorithm"], found["iterations"] = self.algorithm, sum(part["iterations"] for part in parts)
+        rss_peak = max(part["memory"]["rss_peak"] for part in parts)
+        found["memory"] = {**max((part["memory"] for part in parts), key=lambda memory: memory["near_peak"]), "rss_peak": rss_peak}
+        return {**found, "engines": self.trace.engines(), "notes": self.trace.notes, "result": answer.figures}
+
+
+class Rehearsal(Call):
+    """A call that stops before its first pass, and remembers what it would take."""
+
+    def __init__(self, session: Session, name: str) -> None:
+        super().__init__(session, name, lambda iteration: None, None, RunCheckpoints())
+        self.planned: list[tuple[Program, Any]] = []
+
+    def must_fit(self, program: Program) -> None:
+        self.planned.append((program, planned(program, self._session)))
+
+    def __call__(self, program: Program) -> Answer:
+        self.must_fit(program)
+        raise Rehearsed
+
+
+class Rehearsed(Exception):
+    """A call was not to go further than its plan."""

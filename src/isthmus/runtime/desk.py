@@ -1,0 +1,266 @@
+"""What a run works with, and a session keeps from run to run: lists, edges that are near, or what brings edges near.
+
+`Holdings` has the lists of the sides that were used and the edge arrays that are resident, by name. A `Desk` is laid for a
+program: its sides, and either the resident engine or a link with engines, buffers and a cache. A desk that moves edges
+stays as it is, cache and all, for the next program that follows the same arrays by the same recipe.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+
+from isthmus.cache.cache import Cache
+from isthmus.cache.partition_cache import PartitionCache
+from isthmus.cache.vertex_cache import VertexCache
+from isthmus.engines.engine import Buffer, Engine, Means, Side
+from isthmus.engines.registry import engine as engine_named
+from isthmus.graph.far import FarArray
+from isthmus.graph.files import BLOCK, aligned_empty
+from isthmus.graph.lists import Lists
+from isthmus.graph.partition import cut, partition_bytes
+from isthmus.graph.snapshot import Snapshot
+from isthmus.link.device import Device
+from isthmus.link.hints import Hint
+from isthmus.link.link import Array, Extents, Link, Moved
+from isthmus.link.measure import Say
+from isthmus.link.model import ModelLink
+from isthmus.link.near import NearLink
+from isthmus.link.opening import in_files, open_link
+from isthmus.policies.combine import TOGETHER
+from isthmus.policies.recipe import Recipe
+from isthmus.programs.program import Program
+from isthmus.runtime.buffers import Buffers
+from isthmus.runtime.budget import BUFFERS, LEAST_BLOCKS, Split
+from isthmus.runtime.executor import Executor
+from isthmus.threads import Team
+
+AT_ONCE = 256 << 20  # bytes of edges that are loaded by one call: a tenth of a second, so that Ctrl-C is heard
+
+
+@dataclass
+class Desk:
+    """What the loop joins: `memory` is what the buffers lie in, and behind them what may keep edges near."""
+
+    sides: list[Side]
+    link: Link
+    engines: dict[str, Engine]
+    buffers: Buffers
+    executor: Executor
+    memory: Array | None = None
+    cache: Cache = field(default_factory=Cache)
+    key: tuple[Any, ...] = ()  # of one that may serve again
+    bytes: int = 0  # near memory of `memory`
+
+    def close(self) -> None:
+        """Stop all threads, and close the link."""
+        self.buffers.close()
+        self.executor.close()
+        for engine in self.engines.values():
+            engine.close()
+        self.link.close()
+
+
+class Holdings:
+    """What is near of one snapshot. Not for several threads at once."""
+
+    def __init__(self, snapshot: Snapshot, team: Team, model: Device | None, verify: bool, far: str) -> None:
+        self._snapshot, self._team, self._model, self._verify, self._far = snapshot, team, model, verify, far
+        self._lists: dict[str, Lists] = {}  # by side, the least recently used first
+        self._arrays: dict[str, Array] = {}  # resident edges by the name of their array, likewise
+        self._desk: Desk | None = None  # the one that moves edges
+        self._model_links: dict[tuple[str, ...], ModelLink] = {}  # in front of resident edges, by the names of their arrays
+        self.loaded = Moved()  # since the current run began
+
+    def count_anew(self) -> Moved:
+        """What is loaded from now on is counted in the object returned."""
+        self.loaded = Moved()
+        return self.loaded
+
+    def needs(self, program: Program) -> list[FarArray]:
+        """The far arrays that a program follows: targets, and weights where it reads them, of each side in turn."""
+        weights = program.reads_weights()
+        return [array for side in program.sides for array in self._snapshot.far(side, weights)]
+
+    def release(self, program: Program, split: Split, recipe: Recipe) -> int:
+        """Let go of what this program does not need and the budget has no room for; returns the bytes that stay all the same."""
+        wanted = {array.name for array in self.needs(program)}
+        sides = {self._snapshot.stored(side) for side in program.sides}
+        spare = 0 if program.needs_spare_memory else split.budget - split.peak
+        if self._desk is not None and (split.resident or self._key(program, split, recipe) != self._desk.key):
+            if not split.resident or self._desk.bytes > spare:
+                self._drop_desk()
+            else:
+                spare -= self._desk.bytes
+        for name in [name for name in reversed(self._arrays) if name not in wanted or not split.resident]:
+            spare = self._keep_or_drop(self._arrays, name, self._arrays[name].nbytes, spare)
+        for name in [name for name in reversed(self._lists) if name not in sides]:
+            spare = self._keep_or_drop(self._lists, name, 8 * len(self._lists[name]), spare)
+        return 0 if program.needs_spare_memory else split.budget - split.peak - spare
+
+    def _keep_or_drop(self, held: dict[str, Any], name: str, size: int, spare: int) -> int:
+        """What is left of the spare bytes; what is in memory anyway is not held twice."""
+        if size <= spare and self._snapshot.on_disk:
+            return spare - size
+        del held[name]
+        return spare
+
+    def lay(self, program: Program, split: Split, recipe: Recipe, say: Say) -> Desk:
+        """The desk for a program; brings near what must be, and is not yet."""
+        if split.resident:
+            return self._near_desk(program)
+        if self._desk is None:
+            self._desk = self._far_desk(program, split, recipe, say)
+        return self._desk
+
+    def fitted(self, program: Program, split: Split, recipe: Recipe) -> Split:
+        """The split with the sizes of the desk that stands, where that may serve: what is near there stays near."""
+        if self._desk is None or split.resident:
+            return split
+        *same, edges, cache = self._desk.key
+        room = split.budget - split.peak + split.edges + split.cache
+        if same != list(self._key(program, split, recipe)[:-2]) or edges + cache > room or 2 * (edges + cache) < split.edges + split.cache:
+            return split
+        return replace(split, edges=edges, cache=cache)
+
+    def _key(self, program: Program, split: Split, recipe: Recipe) -> tuple[Any, ...]:
+        return tuple(array.name for array in self.needs(program)), program.sides, recipe, split.edges, split.cache
+
+    def drop(self) -> None:
+        """Let go of everything that moves edges; after a run that failed it may be in disorder."""
+        self._drop_desk()
+
+    def close(self) -> None:
+        self._drop_desk()
+        for link in self._model_links.values():
+            link.close()
+        self._model_links.clear()
+        self._lists.clear()
+        self._arrays.clear()
+
+    def _drop_desk(self) -> None:
+        if self._desk is not None:
+            self._desk.close()
+            self._desk = None
+
+    def lists(self, side: str) -> Lists:
+        name = self._snapshot.stored(side)
+        if name not in self._lists:
+            self._lists[name] = self._snapshot.lists(side, self._verify)
+            if self._snapshot.on_disk:
+                self.loaded.add(Moved(self._lists[name].begins.nbytes + 8))
+        self._lists[name] = self._lists.pop(name)  # the most recently used now
+        return self._lists[name]
+
+    def _side(self, side: str, index: int, program: Program, partition: int, link: Link) -> Side:
+        snapshot, lists = self._snapshot, self.lists(side)
+        weighted = program.reads_weights() and snapshot.weighted
+        width, weight_width = snapshot.target_bytes, snapshot.weight_bytes if weighted else 0
+        return Side(
+            snapshot.stored(side), lists, cut(lists, width + weight_width, partition), width, weight_width,
+            snapshot.target_dtype, snapshot.weight_dtype if weighted else None, index * (2 if weighted else 1),
+            link.profile.block, link.shares,
+        )  # fmt: skip
+
+    def _near_desk(self, program: Program) -> Desk:
+        """All edges of the program's sides, near."""
+        arrays = self.needs(program)
+        missing = [array for array in arrays if array.name not in self._arrays]
+        link = NearLink() if self._model is None else self._resident_link(arrays)
+        self._load(missing, arrays, link)
+        for array in arrays:
+            self._arrays[array.name] = self._arrays.pop(array.name)
+        entry = sum(np.dtype(array.dtype).itemsize for array in arrays) // len(program.sides)
+        partition = partition_bytes(self._snapshot.slots(program.sides[0]) * entry)
+        sides = [self._side(name, index, program, partition, link) for index, name in enumerate(program.sides)]
+        means = Means(link, sides, self._team.size, np.empty(0, np.uint8), lambda side: self._whole(side))
+        engines = {"resident": engine_named("resident").make(means)}
+        return Desk(sides, link, engines, Buffers([]), Executor(link, self._team))
+
+    def _whole(self, side: Side) -> tuple[Array, Array | None]:
+        """A side's targets and weights, which are near."""
+        weights = self._arrays[f"{side.name}.weights"] if side.weight_width else None
+        return self._arrays[f"{side.name}.targets"], weights
+
+    def _load(self, missing: list[FarArray], arrays: list[FarArray], link: Link) -> None:
+        """Bring whole arrays near."""
+        if isinstance(link, ModelLink):
+            for array in missing:
+                self._arrays[array.name] = link.whole(arrays.index(array)).view(array.dtype)
+            self.loaded.add(link.take())
+        elif in_files(missing):
+            disk = open_link(self._snapshot, missing, "auto", self._verify, may_measure=False)
+            try:
+                for index, array in enumerate(missing):
+                    self._arrays[array.name] = self._read(array, index, disk)
+            finally:
+                disk.close()
+        else:
+            self._arrays |= {array.name: self._snapshot.whole(array, self._verify) for array in missing}
+
+    def _read(self, array: FarArray, index: int, disk: Link) -> Array:
+        memory = aligned_empty(array.blocks * BLOCK, np.uint8)
+        for at in range(0, memory.size if array.bytes else 0, AT_ONCE):
+            where, size = np.array([at]), min(AT_ONCE, memory.size - at)
+            self.loaded.add(Moved(size, 0, disk.move(Extents(np.array([index]), where, np.array([size]), where), memory, 1)))
+        return memory[: array.bytes].view(array.dtype)
+
+    def _model_link(self, arrays: list[FarArray], page_bytes: int = 0, hint: Hint = Hint.NONE) -> ModelLink:
+        """Behind a modelled link edges lie in host memory."""
+        assert self._model is not None
+        return ModelLink([np.ascontiguousarray(self._snapshot.whole(array, self._verify)) for array in arrays], self._model, page_bytes, hint)
+
+    def _resident_link(self, arrays: list[FarArray]) -> ModelLink:
+        names = tuple(array.name for array in arrays)
+        if names not in self._model_links:
+            self._model_links[names] = self._model_link(arrays)
+        return self._model_links[names]
+
+    def _far_desk(self, program: Program, split: Split, recipe: Recipe, say: Say) -> Desk:
+        """Engines that bring edges near, buffers to bring them to, and what keeps some of them."""
+        arrays = self.needs(program)
+        if self._model is not None:
+            link: Link = self._model_link(arrays, split.cache if recipe.pages else 0, recipe.hint)
+        else:
+            link = open_link(self._snapshot, arrays, self._far, self._verify, True, say)
+        try:
+            return self._filled(program, split, recipe, link)
+        except BaseException:
+            link.close()
+            raise
+
+    def _filled(self, program: Program, split: Split, recipe: Recipe, link: Link) -> Desk:
+        snapshot, block = self._snapshot, link.profile.block
+        most = split.edges // BUFFERS
+        if recipe.combine == "neighbours":
+            most = most // TOGETHER - 2 * BLOCK  # so that a buffer holds as many, wherever their blocks begin
+        weighted = program.reads_weights() and snapshot.weighted
+        entry = (snapshot.target_bytes, snapshot.weight_bytes if weighted else 0)
+        partition = partition_bytes(snapshot.slots(program.sides[0]) * sum(entry), most)
+        sides = [self._side(name, index, program, partition, link) for index, name in enumerate(program.sides)]
+        size = max(split.edges // BUFFERS // block, LEAST_BLOCKS) * block
+        memory = aligned_empty(BUFFERS * size + split.cache, np.uint8)  # not touched before it is used
+        buffers = Buffers([Buffer(memory[k * size : (k + 1) * size], entry, block) for k in range(BUFFERS)])
+        rest = memory[BUFFERS * size :]
+        means = Means(link, sides, self._team.size, rest, self._whole, recipe.merge, recipe.hint.evicts)
+        engines = {name: engine_named(name).make(means) for name in recipe.policy.engines}
+        cache = make_cache(split, recipe, sides, rest, self._team)
+        return Desk(
+            sides, link, engines, buffers, Executor(link, self._team), memory, cache, self._key(program, split, recipe), memory.size,
+        )  # fmt: skip
+
+
+def make_cache(split: Split, recipe: Recipe, sides: list[Side], memory: Array, team: Team) -> Cache:
+    """What keeps edges near besides the buffers."""
+    if not split.cache:
+        return Cache()
+    if recipe.cache == "partitions" and not recipe.queue:
+        return PartitionCache(sides, memory, sides[0].block)
+    if recipe.cache == "vertices" and len(sides) == 1:
+        return VertexCache(sides[0], memory, team)
+    return Cache()
+
+

@@ -1,0 +1,38 @@
+"""Pages that are brought near before the first iteration: all that a hint says will be used, or Grus's region of every side."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from isthmus.engines.engine import Side
+from isthmus.engines.unified import Unified
+from isthmus.link.link import Moved
+from isthmus.policies import grus
+from isthmus.policies.recipe import Recipe
+from isthmus.programs.program import State
+from isthmus.runtime.budget import Split
+from isthmus.runtime.desk import Desk
+
+
+def prefetch(desk: Desk, recipe: Recipe, split: Split, state: State) -> Moved:
+    """Fill pages; returns what crossed the link."""
+    engine, moved = desk.engines["unified"], Moved()
+    assert isinstance(engine, Unified)
+    for side in desk.sides:
+        begin, end = (0, side.lists.slots) if recipe.hint.prefetches else region(side, split, state, len(desk.sides))
+        if begin < end:
+            moved.add(engine.prefetch(side, begin, end))
+    return moved
+
+
+def region(side: Side, split: Split, state: State, sides: int) -> tuple[int, int]:
+    """The slots that Grus prefetches: around the source's list for searches, else from the start."""
+    parts, searches = side.partitions, state.start is not None
+    needs = np.array([split.state + split.frontier, split.offsets, side.lists.slots * side.entry_bytes])
+    tau = grus.TAU_SEARCH if searches else grus.TAU_EVERYONE
+    room = int(grus.prefetched(needs, split.peak - split.edges, tau)[2]) // sides
+    source = None
+    if state.start is not None and state.start.size and len(parts):
+        source = min(int(np.searchsorted(parts.last, state.start[0], "right")), len(parts) - 1)
+    chosen = np.flatnonzero(grus.region(parts.slots * side.entry_bytes, room, source))
+    return (int(parts.cuts[chosen[0]]), int(parts.cuts[chosen[-1] + 1])) if chosen.size else (0, 0)

@@ -1,0 +1,136 @@
+"""A session: what a device holds for a graph while programs run on it.
+
+    with isthmus.session(graph, memory="2GB") as s:
+        s.bfs(1)
+        s.pagerank()
+        s.run(MyProgram())
+
+It owns the team of threads, the budget and everything near: lists, edges, or link, engines, buffers and cache. Runs come and
+go, and what is near stays near: a second algorithm that follows the same edges loads nothing again. `isthmus.bfs(graph, ...)`
+is a session for one call. One call runs at a time; calls of other threads wait for their turn.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Self, Unpack
+
+from isthmus.errors import IsthmusError, OptionError
+from isthmus.graph.graph import Graph
+from isthmus.programs.algorithm import Algorithm, Answer
+from isthmus.programs.catalogue import ALGORITHMS
+from isthmus.programs.program import Program
+from isthmus.runtime.call import Call
+from isthmus.runtime.checkpoint import checkpoints_of
+from isthmus.runtime.desk import Holdings
+from isthmus.runtime.device import device_of
+from isthmus.runtime.options import SESSION, CallOptions, SessionOptions, Settings, quiet, split
+from isthmus.runtime.result import Result
+from isthmus.runtime.results import result_of
+from isthmus.threads import Team
+
+
+class Session:
+    """Runs algorithms on one graph. Use as a context manager, or close it. Algorithms are its methods: `s.bfs(1)`."""
+
+    def __init__(self, graph: Graph, **options: Unpack[SessionOptions]) -> None:
+        if not isinstance(graph, Graph):
+            raise OptionError(f"expected a graph, got {type(graph).__name__}; isthmus.open or isthmus.read makes one of a path")
+        unknown = [word for word in options if word not in SESSION]
+        if unknown:
+            raise OptionError(f"session: unknown option {', '.join(unknown)}; it has {', '.join(SESSION)}")
+        self.graph, self.settings = graph, Settings(**options)
+        self.model = device_of(self.settings.device)
+        self.team = Team(self.settings.threads)
+        self.holdings = Holdings(graph.snapshot, self.team, self.model, self.settings.verify, self.settings.far)
+        self._lock = threading.RLock()
+        self._busy = self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Session on {self.graph}{', closed' if self._closed else ''}>"
+
+    def close(self) -> None:
+        """Give back threads, files and memory; waits for a run of another thread. Results stay valid."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self.holdings.close()
+                self.team.close()
+
+    def run(self, program: Program, **options: Unpack[CallOptions]) -> Result:
+        """Run any vertex program."""
+        check_program(program)
+        return self.call(Algorithm("run", lambda run, program: run(program)), (program,), dict(options))
+
+    def __getattr__(self, name: str) -> Any:
+        """An algorithm as a method."""
+        if name.startswith("_") or name not in ALGORITHMS:
+            raise AttributeError(f"a session has no algorithm {name!r}; there are {', '.join(ALGORITHMS.names())}")
+        return Method(self, ALGORITHMS[name])
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *ALGORITHMS.names()]
+
+    def call(self, algorithm: Algorithm, args: tuple[Any, ...], given: dict[str, Any]) -> Result:
+        """Run an algorithm with its own arguments and the options of a call."""
+        own, elsewhere, options = split(algorithm.name, given, tuple(parameter.name for parameter in algorithm.parameters))
+        if elsewhere:
+            raise OptionError(f"{algorithm.name}: {', '.join(elsewhere)} belong to the session: give them when it is opened")
+        return self._call(algorithm, args, own, **options)
+
+    def _call(self, algorithm: Algorithm, args: tuple[Any, ...], own: dict[str, Any], **options: Any) -> Result:
+        watch, say = options.pop("watch", quiet), options.pop("say", None)
+        with self._lock:
+            if self._closed:
+                raise OptionError("the session is closed")
+            if self._busy:
+                raise IsthmusError("the session is running: a program must not start another run of the same session")
+            self._busy = True
+            try:
+                with checkpoints_of(algorithm, self.graph.snapshot, args, own, **options) as checkpoints:
+                    call = Call(self, algorithm.name, watch, say, checkpoints)
+                    answer = algorithm(call, *args, **own)
+                    checkpoints.over(call.trace.notes)
+                return self._result(algorithm, answer, call)
+            except BaseException:
+                self.holdings.drop()
+                raise
+            finally:
+                self._busy = False
+
+    def _result(self, algorithm: Algorithm, answer: Answer, call: Call) -> Result:
+        return result_of(call.algorithm, self.graph.snapshot, answer, call.trace, call.summary(answer))
+
+
+class Method:
+    """An algorithm of a session."""
+
+    def __init__(self, session: Session, algorithm: Algorithm) -> None:
+        self._session, self._algorithm = session, algorithm
+        self.__name__, self.__doc__ = algorithm.name, algorithm.function.__doc__
+
+    def __call__(self, *args: Any, **given: Any) -> Result:
+        return self._session.call(self._algorithm, args, given)
+
+    def __repr__(self) -> str:
+        return f"<{self._algorithm.name} of {self._session}>"
+
+
+def session(graph: Graph, **options: Unpack[SessionOptions]) -> Session:
+    """Open a session on a graph: what it loads stays in memory from one algorithm to the next.
+
+    device, memory, policy, without, threads and verify are as for a single call, and hold for all calls of the session.
+    """
+    return Session(graph, **options)
+
+
+def check_program(program: Any) -> None:
+    if not isinstance(program, Program):
+        what = type(program).__name__
+        raise OptionError(f"expected a program, got {what}; decorate a message with @isthmus.monotone or @isthmus.accumulative")
