@@ -15,9 +15,11 @@ import xxhash
 
 from isthmus.errors import StoreError
 from isthmus.graph.files import BLOCK, Array, padded, read_into
+from isthmus.graph.lists import Lists
 from isthmus.graph.manifest import MAX_BYTES, NAME, Manifest, decode
 
 SUFFIX = ".isthmus"
+VERTICES_AT_ONCE = 1 << 20
 CHECKSUMS = ".xxh3"  # section NAME has its block checksums in NAME.xxh3
 
 
@@ -118,6 +120,18 @@ class Store:
                 raise StoreError(f"{self.path / name}: block {block} at byte {block * BLOCK}: the checksum does not match")
         return np.frombuffer(data, dtype, stop - start, start * dtype.itemsize - first * BLOCK)
 
+    def lists(self, side: str, verify: bool = True) -> Lists:
+        """Where each vertex's edges lie on a side; `verify`: every block is compared with its checksum."""
+        return stored_lists(self, side, verify)
+
+    def slots(self, side: str) -> int:
+        """Entries of a side's targets, gaps included; a stored graph has none."""
+        return self.manifest.arcs
+
+    def degrees(self, side: str) -> Array:
+        """How many arcs each vertex has on a side, as uint32."""
+        return stored_degrees(self, side)
+
     def read_blocks(self, name: str, first: int, count: int) -> memoryview:
         """`count` whole blocks of a section's file."""
         data = np.empty(count * BLOCK, np.uint8)
@@ -174,6 +188,18 @@ class MemoryStore:
         """Memory has no checksums: the same as `read`."""
         return self.read(name, start, stop)
 
+    def lists(self, side: str, verify: bool = True) -> Lists:
+        """Where each vertex's edges lie on a side."""
+        return stored_lists(self, side, verify)
+
+    def slots(self, side: str) -> int:
+        """Entries of a side's targets, gaps included."""
+        return self.manifest.arcs
+
+    def degrees(self, side: str) -> Array:
+        """How many arcs each vertex has on a side, as uint32."""
+        return stored_degrees(self, side)
+
     def __contains__(self, name: str) -> bool:
         return name in self.manifest.sections
 
@@ -182,3 +208,21 @@ class MemoryStore:
 
     def __repr__(self) -> str:
         return "MemoryStore()"
+
+
+def stored_lists(store: Store | MemoryStore, side: str, verify: bool) -> Lists:
+    """Lists without gaps, from a section of offsets."""
+    read, arcs = store.read_checked if verify else store.read, store.manifest.arcs
+    offsets = np.ascontiguousarray(read(f"{side}.offsets"), np.int64)
+    if offsets[0] != 0 or offsets[-1] != arcs or (offsets[1:] < offsets[:-1]).any():
+        raise StoreError(f"{store}: section {side}.offsets does not ascend from 0 to {arcs}; run isthmus verify")
+    return Lists.of(offsets)
+
+
+def stored_degrees(store: Store | MemoryStore, side: str) -> Array:
+    """Read piece by piece: the lists of the other side may be all that fits beside them."""
+    degrees = np.empty(store.manifest.vertices, np.uint32)
+    for first in range(0, degrees.size, VERTICES_AT_ONCE):
+        last = min(first + VERTICES_AT_ONCE, degrees.size)
+        degrees[first:last] = np.diff(store.read(f"{side}.offsets", first, last + 1))
+    return degrees

@@ -62,7 +62,7 @@ def plan(
     least_buffer, enough = (LEAST_BUFFER, ENOUGH) if device_bytes is None else (min(LEAST_BUFFER, MODELLED_BUFFER),) * 2
     n, sides = graph.vertices, len(program.sides)
     entry = graph.target_bytes + (graph.weight_bytes if program.reads_weights() else 0)
-    edge_bytes = graph.arcs * entry * sides
+    edge_bytes = sum(graph.store.slots(side if graph.directed else "out") for side in program.sides) * entry
     state, offsets, frontier = n * program.state_bytes, 8 * (n + 1) * sides, frontier_bytes(n, threads)
     index = n * index_bytes if keeps else 0
     vertex = state + offsets + frontier + index

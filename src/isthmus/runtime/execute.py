@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from isthmus.engines.engine import Engine, Side
 from isthmus.engines.resident import Resident
 from isthmus.errors import BudgetError, OptionError, StoreError
@@ -92,9 +90,9 @@ def execute(
         stack.callback(link.close)
         sides = [make_side(graph, program, name, index, near, link, chosen, verify) for index, name in enumerate(program.sides)]
         facts = Facts(
-            graph.vertices, sides[0].offsets, sides[0].weight_dtype, graph.ids.number,
+            graph.vertices, sides[0].lists, sides[0].weight_dtype, graph.ids.number,
             lambda: graph.store.read("order.to_natural") if graph.order == "hub" else None, graph.directed, team,
-            lambda: out_degrees(graph), tuple(side.offsets for side in sides), spare,
+            lambda: graph.store.degrees("out"), tuple(side.lists for side in sides), spare,
         )  # fmt: skip
         frontier = Frontier(graph.vertices, team.size)
         state = program.begin(facts)
@@ -187,21 +185,12 @@ def solved(program: Program, state: State, facts: Facts, side: Side, engine: Eng
         watch(record)
         clock = now
 
-    return program.solve(state, facts, NearEdges(side.offsets, *engine.arrays[side.name]), seen)
+    return program.solve(state, facts, NearEdges(side.lists, *engine.arrays[side.name]), seen)
 
 
 def check_sides(program: Program, graph: Graph) -> None:
     if "in" in program.sides and not graph.has_in_edges:
         raise StoreError(f"{program.name} follows in-edges, and {graph} was stored without them; ingest it again without --no-in-edges")
-
-
-def out_degrees(graph: Graph) -> Any:
-    """Out-degrees, read piece by piece: the offsets of the other side may be all that fits beside them."""
-    degrees = np.empty(graph.vertices, np.uint32)
-    for first in range(0, graph.vertices, 1 << 20):
-        last = min(first + (1 << 20), graph.vertices)
-        degrees[first:last] = np.diff(graph.store.read("out.offsets", first, last + 1))
-    return degrees
 
 
 def summarise(

@@ -224,7 +224,7 @@ def plan(frontier: Frontier, sides: list[Side], parts: Parts, record: Iteration)
     for side in sides:
         if "resident" in parts.engines:
             everything = np.arange(len(side.partitions))
-            record.active_edges += frontier.edges(side.offsets, parts.team)
+            record.active_edges += frontier.edges(side.lists, parts.team)
             fresh = parts.engines["resident"].tasks(side, everything, parts.room)
         else:
             activity = activity_of(frontier, side, parts.team)
@@ -244,7 +244,7 @@ def activity_of(frontier: Frontier, side: Side, team: Team) -> Activity:
     """Activity of a side; that of everyone is the same in every iteration."""
     if frontier.everyone and side.everyone is not None:
         return side.everyone
-    activity = frontier.activity(side.partitions, side.offsets, side.width, side.weight_width, side.block, team, side.shares)
+    activity = frontier.activity(side.partitions, side.lists, side.width, side.weight_width, side.block, team, side.shares)
     if frontier.everyone:
         side.everyone = activity
     return activity
@@ -281,7 +281,7 @@ def ordered(program: Program, state: State, frontier: Frontier, tasks: list[Task
     if known is None:
         return tasks
     by_side = {
-        side.name: contribution.priorities(frontier, side.partitions, side.offsets, *known, parts.team)
+        side.name: contribution.priorities(frontier, side.partitions, side.lists, *known, parts.team)
         for side in {task.side.name: task.side for task in tasks}.values()
     }
     stages = np.array([contribution.STAGES.get(task.engine.name, 0) for task in tasks])

@@ -23,7 +23,7 @@ from isthmus.cache.partitions import KeptPartitions
 from isthmus.engines.engine import Side
 from isthmus.frontier import Frontier
 from isthmus.graph.partition import joined
-from isthmus.kernels import urgency
+from isthmus.kernels import traversal, urgency
 from isthmus.link.link import Array, Link
 from isthmus.policies.policy import CACHE, FILTER, NOTHING
 from isthmus.programs.program import State
@@ -47,7 +47,7 @@ Settle = Callable[..., tuple[int, int, int]]
 def worth_it(trace: Trace, side: Side) -> bool:
     """Whether the iterations so far are those of a graph with long paths, none of whose vertices is cut in two."""
     parts = side.partitions
-    if len(trace) != STEPS or len(parts) < 2 or trace.total("active_edges") * FEW_EDGES > int(side.offsets[-1]):
+    if len(trace) != STEPS or len(parts) < 2 or trace.total("active_edges") * FEW_EDGES > side.lists.arcs:
         return False
     return bool((parts.first[1:] >= parts.last[:-1]).all())
 
@@ -55,7 +55,7 @@ def worth_it(trace: Trace, side: Side) -> bool:
 def pieces_per_place(side: Side, size: int, members: int) -> int:
     """How many neighbouring partitions, and the piles of members who work on them, need at most about `size` bytes each; at least one."""
     parts = side.partitions
-    edges = int(parts.arcs.max()) * side.entry_bytes + 2 * side.block
+    edges = int(parts.slots.max()) * side.entry_bytes + 2 * side.block
     return max(1, min(size // edges, size // (members * pile_bytes(int((parts.last - parts.first).max())))))
 
 
@@ -221,7 +221,7 @@ class Settling:
         weights = NO_WEIGHTS if place.weights is None else place.weights
         return self._settle(
             parts.first[p], parts.last[p], place.base, place.weight_base, MOST, self._sign, self._delta,
-            self._side.offsets, place.targets, weights, self._state.arrays, self._state.params,
+            *self._side.lists.arrays, place.targets, weights, self._state.arrays, self._state.params,
             self._marks, *self._piles[member], self._outer[member], 0,
         )  # fmt: skip
 
@@ -229,16 +229,15 @@ class Settling:
         """How much further than the most urgent counts as urgent too: weights of a few edges over a mean degree."""
         parts, place = self._side.partitions, self._kept.place(p)
         assert place.weights is not None
-        begin = int(parts.cuts[p]) - place.weight_base
-        weights = place.weights[begin : begin + min(LOOKED_AT, int(parts.arcs[p]))]
-        degree = float(self._side.offsets[-1]) / (self._side.offsets.size - 1)
-        return max(STEP * float(np.abs(weights).mean()) / max(degree, 1.0), 1e-300)
+        lists = self._side.lists
+        mean = traversal.mean_weight(place.weights, *lists.arrays, parts.first[p], parts.last[p], place.weight_base, 1, LOOKED_AT)
+        return max(STEP * float(mean) / max(lists.arcs / len(lists), 1.0), 1e-300)
 
     def _look_everywhere(self) -> None:
         """Urgencies from the marks alone."""
         parts = self._side.partitions
         urgency.note_range(
-            0, self._side.offsets.size - 1, parts.first, parts.last, self._state.arrays[0], self._sign, self._marks, self._urgency
+            0, len(self._side.lists), parts.first, parts.last, self._state.arrays[0], self._sign, self._marks, self._urgency
         )
 
     def _save(self) -> None:
