@@ -17,6 +17,7 @@ import pytest
 from isthmus.engines.engine import Buffer, Delivery, Rows, Side
 from isthmus.frontier import Frontier
 from isthmus.graph.files import aligned_empty
+from isthmus.graph.lists import Lists
 from isthmus.graph.partition import cut
 from isthmus.link.link import Extents, Link
 from isthmus.link.ram import PROFILE, RamLink
@@ -35,11 +36,11 @@ class Far:
 
     @property
     def vertices(self) -> int:
-        return self.side.offsets.size - 1
+        return len(self.side.lists)
 
     def edges(self, active: Iterable[int]) -> Edges:
-        offsets = self.side.offsets
-        return Counter((u, e, 3 * e + 1 if self.side.weight_width else 0) for u in active for e in range(offsets[u], offsets[u + 1]))
+        begins, ends = self.side.lists.arrays
+        return Counter((u, e, 3 * e + 1 if self.side.weight_width else 0) for u in active for e in range(begins[u], ends[u]))
 
     def frontier(self, active: Iterable[int] | None, dense: bool = False) -> Frontier:
         found = Frontier(self.vertices, 1)
@@ -52,17 +53,30 @@ class Far:
         return Buffer(aligned_empty(blocks * BLOCK, np.uint8), (self.side.width, self.side.weight_width), BLOCK)
 
 
-def far(degrees: Iterable[int], target: Any = np.uint32, weight: Any = np.int32, partition: int = 256, name: str = "out") -> Far:
-    """A side whose partitions have about `partition` bytes."""
-    offsets = np.concatenate([[0], np.cumsum(np.array(list(degrees), np.int64))]).astype(np.int64)
-    arcs = np.arange(offsets[-1])
-    sections = [arcs.astype(target)] + ([(3 * arcs + 1).astype(weight)] if weight is not None else [])
-    return Far(make_side(offsets, target, weight, partition, name, BLOCK), RamLink(sections, replace(PROFILE, block=BLOCK)))
+def far(
+    degrees: Iterable[int], target: Any = np.uint32, weight: Any = np.int32, partition: int = 256, name: str = "out",
+    gaps: Iterable[int] | None = None,
+) -> Far:  # fmt: skip
+    """A side whose partitions have about `partition` bytes; `gaps`: slots without an edge behind each list."""
+    lists = lists_of(degrees, gaps)
+    slots = np.arange(lists.slots)
+    sections = [slots.astype(target)] + ([(3 * slots + 1).astype(weight)] if weight is not None else [])
+    return Far(make_side(lists, target, weight, partition, name, BLOCK), RamLink(sections, replace(PROFILE, block=BLOCK)))
 
 
-def make_side(offsets: Any, target: Any, weight: Any, partition: int, name: str, block: int) -> Side:
+def lists_of(degrees: Iterable[int], gaps: Iterable[int] | None = None) -> Lists:
+    """Lists of these lengths, with these gaps behind them or with none."""
+    lengths = np.array(list(degrees), np.int64)
+    if gaps is None:
+        return Lists.of(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+    ends_of_gaps = np.cumsum(lengths + np.array(list(gaps), np.int64))
+    begins = np.concatenate([[0], ends_of_gaps[:-1]]).astype(np.int64)[: lengths.size]
+    return Lists(begins, begins + lengths, int(ends_of_gaps[-1]) if lengths.size else 0)
+
+
+def make_side(lists: Lists, target: Any, weight: Any, partition: int, name: str, block: int) -> Side:
     widths = np.dtype(target).itemsize, 0 if weight is None else np.dtype(weight).itemsize
-    return Side(name, offsets, cut(offsets, sum(widths), partition), *widths, target, weight, 0, block)
+    return Side(name, lists, cut(lists, sum(widths), partition), *widths, target, weight, 0, block)
 
 
 class Endless(Link):
@@ -98,7 +112,7 @@ def mostly_cache(monkeypatch: pytest.MonkeyPatch, buffer: int) -> None:
 def edges_of(delivery: Delivery, frontier: Frontier) -> Edges:
     """The active edges a delivery holds."""
     found: Edges = Counter()
-    edges, offsets = delivery.edges, delivery.task.side.offsets
+    edges, lists = delivery.edges, delivery.task.side.lists
 
     def add(u: int, at: int, weight_at: int, length: int) -> None:
         targets = delivery.targets[at : at + length].tolist()
@@ -112,7 +126,7 @@ def edges_of(delivery: Delivery, frontier: Frontier) -> Edges:
         return found
     for k in range(edges.first.size):
         for u in frontier.rows(int(edges.first[k]), int(edges.last[k])).tolist():
-            low, high = max(offsets[u], edges.begin[k]), min(offsets[u + 1], edges.end[k])
+            low, high = max(lists.begins[u], edges.begin[k]), min(lists.ends[u], edges.end[k])
             if low < high:
                 add(u, int(low - edges.base[k]), int(low - edges.weight_base[k]), int(high - low))
     return found

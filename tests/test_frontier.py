@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from isthmus import sizes
 from isthmus.frontier import Frontier
+from isthmus.graph.lists import Lists
 from isthmus.graph.partition import cut
 from isthmus.threads import Team
 
@@ -50,8 +51,8 @@ def test_without_those_that_are_held(team, drawn, kind):
     assert others.count == len(before - held)
     assert others.any() == bool(before - held)
     assert active(frontier) == before, "the frontier itself stays as it was"
-    offsets = np.arange(n + 1) * 3
-    assert others.edges(offsets, team) == 3 * len(before - held)
+    lists = Lists.of(np.arange(n + 1) * 3)
+    assert others.edges(lists, team) == 3 * len(before - held)
     assert others.next_marks is frontier.next_marks
     assert others.queues is frontier.queues
     assert others.used is frontier.used
@@ -106,10 +107,10 @@ def test_loose_queues(events, room):
     shares=st.booleans(),
 )  # fmt: skip
 def test_everyone_is_as_active_as_all_of_them(team, lengths, arcs, weight_width, shares):
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    partitions = cut(offsets, 4 + weight_width, arcs * (4 + weight_width))
+    lists = Lists.of(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+    partitions = cut(lists, 4 + weight_width, arcs * (4 + weight_width))
     everyone, dense = (
-        make(len(lengths), range(len(lengths)), kind).activity(partitions, offsets, 4, weight_width, 64, team, shares)
+        make(len(lengths), range(len(lengths)), kind).activity(partitions, lists, 4, weight_width, 64, team, shares)
         for kind in ("everyone", "dense")
     )
     for name in ("vertices", "edges", "blocks"):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from isthmus import sizes
+from isthmus.graph.lists import Lists
 from isthmus.graph.partition import Partitions
 from isthmus.kernels import rows, vertices
 
@@ -39,6 +40,12 @@ class Activity:
     blocks: Array
     partition_edges: Array  # edges of each partition, active or not
     last_edges: Array | None = None  # what was active one iteration ago; None before the first
+    whole_slots: Array | None = None  # of each partition, gaps included; None: there are no gaps
+
+    @property
+    def partition_slots(self) -> Array:
+        """What each partition moves when it moves whole: its edges, and the gaps between them."""
+        return self.partition_edges if self.whole_slots is None else self.whole_slots
 
     @property
     def active(self) -> Array:
@@ -154,21 +161,22 @@ class Frontier:
         return out[: rows.list_marked(self.marks, self.everyone, first, last, out)]
 
     def activity(
-        self, partitions: Partitions, offsets: Array, width: int, weight_width: int, block: int, team: Any, shares: bool = True
+        self, partitions: Partitions, lists: Lists, width: int, weight_width: int, block: int, team: Any, shares: bool = True
     ) -> Activity:
         """One pass over the active vertices. `shares`: a block that several lists touch counts once."""
         count = len(partitions)
-        found = Activity(np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64), partitions.arcs)
+        vertices, edges, blocks = (np.zeros(count, np.int64) for _ in range(3))
+        found = Activity(vertices, edges, blocks, partitions.arcs, whole_slots=partitions.slots)
         if self.list is not None:
             rows.activity_of_rows(
-                self.list, offsets, partitions.cuts, width, weight_width, block, shares,
+                self.list, *lists.arrays, partitions.cuts, width, weight_width, block, shares,
                 found.vertices, found.edges, found.blocks,
             )  # fmt: skip
             return found
 
         def one(p: int) -> None:
             rows.activity_of_range(
-                p, partitions.first[p], partitions.last[p], self.marks, self.everyone, offsets,
+                p, partitions.first[p], partitions.last[p], self.marks, self.everyone, *lists.arrays,
                 partitions.cuts[p], partitions.cuts[p + 1], width, weight_width, block, shares,
                 found.vertices, found.edges, found.blocks,
             )  # fmt: skip
@@ -176,10 +184,10 @@ class Frontier:
         team.each(one, count)
         return found
 
-    def edges(self, offsets: Array, team: Any) -> int:
+    def edges(self, lists: Lists, team: Any) -> int:
         """How many edges the active vertices have."""
         if self.everyone:
-            return int(offsets[-1])
+            return lists.arcs
         if self.list is not None:
-            return int(rows.edges_of_rows(self.list, offsets))
-        return int(sum(team.split(lambda a, b: rows.edges_of_range(a, b, self.marks, offsets), self.vertices)))
+            return int(rows.edges_of_rows(self.list, *lists.arrays))
+        return int(sum(team.split(lambda a, b: rows.edges_of_range(a, b, self.marks, *lists.arrays), self.vertices)))

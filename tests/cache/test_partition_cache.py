@@ -15,6 +15,7 @@ from isthmus.engines.engine import Task
 from isthmus.engines.filter import Filter
 from isthmus.engines.zero_copy import ZeroCopy
 from isthmus.graph.files import aligned_empty
+from isthmus.graph.lists import Lists
 from isthmus.threads import Team
 
 BLOCK = sides.BLOCK
@@ -52,7 +53,7 @@ def iterate(cache, far, active, team, dense=False, blocks=64, engine=None):
     frontier = far.frontier(active, dense)
     side = far.side
     cache.refresh(frontier)
-    activity = frontier.activity(side.partitions, side.offsets, side.width, side.weight_width, BLOCK, team)
+    activity = frontier.activity(side.partitions, side.lists, side.width, side.weight_width, BLOCK, team)
     held, others = cache.held(side, activity, frontier)
     served = sides.delivered(held, frontier, cache.keep)
     engine, moved, brought = engine or Filter(), 0, sides.Edges()
@@ -154,7 +155,7 @@ def test_a_place_that_is_worked_on_is_not_taken_away(team):
     iterate(cache, far, [0, 1], team)
     frontier = far.frontier([0, 1, 5])
     cache.refresh(frontier)
-    activity = frontier.activity(far.side.partitions, far.side.offsets, 4, 4, BLOCK, team)
+    activity = frontier.activity(far.side.partitions, far.side.lists, 4, 4, BLOCK, team)
     held, _ = cache.held(far.side, activity, frontier)
     engine = Filter()
     for _ in range(10 * BETTER):
@@ -215,7 +216,7 @@ def test_no_edges(team, degrees):
     cache = PartitionCache([far.side], aligned_empty(1 << 12, np.uint8), BLOCK)
     assert (cache.room, cache.bytes) == (0, 0)
     frontier = far.frontier(range(len(degrees)))
-    activity = frontier.activity(far.side.partitions, far.side.offsets, 4, 4, BLOCK, team)
+    activity = frontier.activity(far.side.partitions, far.side.lists, 4, 4, BLOCK, team)
     assert cache.held(far.side, activity, frontier) == ([], activity)
 
 
@@ -240,7 +241,7 @@ def test_threads_that_keep_at_once(team, often):
         active = draw.choice(60, 25, replace=False).tolist()
         frontier = far.frontier(active, dense=bool(number % 2))
         cache.refresh(frontier)
-        activity = frontier.activity(far.side.partitions, far.side.offsets, 4, 4, BLOCK, team)
+        activity = frontier.activity(far.side.partitions, far.side.lists, 4, 4, BLOCK, team)
         held, others = cache.held(far.side, activity, frontier)
         chosen = np.flatnonzero(others.edges)
         busy, served = [0, 0], sides.delivered(held, frontier)
@@ -272,7 +273,7 @@ def test_threads_that_keep_at_once(team, often):
 def test_edges_beyond_32_bits(team):
     """Partitions behind 2**33 arcs."""
     offsets = np.array([0, 1 << 33, (1 << 33) + 5000, (1 << 33) + 5003])
-    side = sides.make_side(offsets, np.uint32, np.int32, 32 << 20, "out", 4096)
+    side = sides.make_side(Lists.of(offsets), np.uint32, np.int32, 32 << 20, "out", 4096)
     far = sides.Far(side, sides.Endless())
     cache = PartitionCache([side], aligned_empty(80 << 20, np.uint8), 4096)
     last = len(side.partitions) - 1
@@ -282,7 +283,7 @@ def test_edges_beyond_32_bits(team):
     (delivery,) = engine.deliver(Task(engine, side, np.array([last])), frontier, far.link, buffer, 0)
     expected = sides.edges_of(delivery, frontier)
     cache.keep(delivery)
-    held, others = cache.held(side, frontier.activity(side.partitions, offsets, 4, 4, 4096, team), frontier)
+    held, others = cache.held(side, frontier.activity(side.partitions, side.lists, 4, 4, 4096, team), frontier)
     assert sides.delivered(held, frontier) == expected
     assert sum(expected.values()) == 5003
     assert min(edge[1] for edge in expected) == 0, "targets wrap at 2**32 in this link"

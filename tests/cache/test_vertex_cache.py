@@ -17,6 +17,7 @@ from isthmus.engines.engine import Rows, Task
 from isthmus.engines.filter import Filter
 from isthmus.engines.zero_copy import ZeroCopy
 from isthmus.graph.files import aligned_empty
+from isthmus.graph.lists import Lists
 from isthmus.policies import recipes
 from isthmus.policies.policy import COMPACTION, FILTER, ZERO_COPY, Fixed
 from isthmus.policies.recipes import Recipe
@@ -61,15 +62,15 @@ def iterate(cache, far, active, dense=False, engine="zero_copy", blocks=64):
 
 def check(cache, far):
     """Everything that is held is as it is in the store, in room of its own, and within the capacity."""
-    begins, offsets, lists = cache._begins, far.side.offsets, cache._lists[: cache._count]
-    assert np.diff(offsets)[lists].sum() <= cache.capacity
+    begins, lists, near = cache._begins, far.side.lists, cache._lists[: cache._count]
+    assert lists.degrees()[near].sum() <= cache.capacity
     assert cache._weights is None or cache._weights.flags.aligned
-    held = lists[cache._filled[lists] != 0]
+    held = near[cache._filled[near] != 0]
     assert set(held.tolist()) == set(np.flatnonzero(cache._filled).tolist())
-    assert set(lists.tolist()) == set(np.flatnonzero(cache._wanted).tolist())
+    assert set(near.tolist()) == set(np.flatnonzero(cache._wanted).tolist())
     for u in held.tolist():
-        at, degree = int(begins[u]), int(offsets[u + 1] - offsets[u])
-        edges = np.arange(offsets[u], offsets[u + 1])
+        at, degree = int(begins[u]), int(lists.ends[u] - lists.begins[u])
+        edges = np.arange(lists.begins[u], lists.ends[u])
         assert cache._targets[at : at + degree].tolist() == edges.tolist()
         if cache._weights is not None:
             assert cache._weights[at : at + degree].tolist() == (3 * edges + 1).tolist()
@@ -213,7 +214,7 @@ def test_threads_that_keep_at_once(team):
 
 def test_edges_beyond_32_bits(team):
     offsets = np.array([0, 1 << 33, (1 << 33) + 5000, (1 << 33) + 5003])
-    side = sides.make_side(offsets, np.uint32, np.int32, 32 << 20, "out", 4096)
+    side = sides.make_side(Lists.of(offsets), np.uint32, np.int32, 32 << 20, "out", 4096)
     far = sides.Far(side, sides.Endless())
     cache = make(far, 6000, team)
     assert np.flatnonzero(cache._wanted).tolist() == [1, 2], "the hub alone exceeds the cache"

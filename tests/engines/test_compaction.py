@@ -17,6 +17,7 @@ from isthmus.engines.engine import Buffer, Rows, Task, packed
 from isthmus.engines.zero_copy import ZeroCopy
 from isthmus.frontier import Frontier
 from isthmus.graph.files import aligned_empty
+from isthmus.graph.lists import Lists
 
 KINDS = [(target, weight) for target in (np.uint32, np.uint64) for weight in (None, np.int32, np.float64)]
 
@@ -117,7 +118,7 @@ def test_two_readers_pack_at_once():
 def test_edges_beyond_32_bits():
     """A list that begins behind 2**33 others, whose bytes begin behind 2**35."""
     offsets = np.array([0, 1 << 33, (1 << 33) + 5000, (1 << 33) + 5003])
-    side = sides.make_side(offsets, np.uint32, np.int32, 32 << 20, "out", 4096)
+    side = sides.make_side(Lists.of(offsets), np.uint32, np.int32, 32 << 20, "out", 4096)
     frontier = Frontier(3, 1)
     frontier.start(np.array([1, 2]))
     buffer = lambda: Buffer(aligned_empty(24 * 4096, np.uint8), (4, 4), 4096)  # noqa: E731

@@ -16,7 +16,7 @@ BLOCK = sides.BLOCK
 
 
 def make(far, pages):
-    arcs = int(far.side.offsets[-1])
+    arcs = far.side.lists.slots
     sizes = [arcs * width for width in (far.side.width, far.side.weight_width) if width]
     return Unified(Pages(far.link, sizes, aligned_empty(pages * BLOCK, np.uint8)))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from isthmus.errors import StoreError
 from isthmus.graph.buckets import Buckets, Splitters, merge, sort
-from isthmus.graph.lists import Lists, ListWriter, combined, write_lists
+from isthmus.graph.list_writer import ListWriter, SortedLists, combined, write_lists
 from isthmus.kernels import arcs
 from isthmus.memory import Budget
 from isthmus.progress import SILENT
@@ -199,7 +199,7 @@ class Sections:
 
 def some_lists(rows, counts, first=0):
     total = sum(counts)
-    return Lists(np.array(rows, np.uint64), np.array(counts), np.arange(first, first + total, dtype=np.uint32), None, 0, 0)
+    return SortedLists(np.array(rows, np.uint64), np.array(counts), np.arange(first, first + total, dtype=np.uint32), None, 0, 0)
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 100])

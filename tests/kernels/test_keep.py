@@ -49,7 +49,7 @@ def test_lists_move_to_the_front_only(weighted, rounds, seed):
     for chosen in rounds:
         wanted = marks(*(want and degrees[u] > 0 for u, (want, _) in enumerate(chosen)))
         before = {u: int(begins[u]) for u in np.flatnonzero(filled)}
-        count = lay_out(lists, count, wanted, filled, offsets, begins, targets, weights, weighted)
+        count = lay_out(lists, count, wanted, filled, offsets[:-1], offsets[1:], begins, targets, weights, weighted)
         assert sorted(lists[:count].tolist()) == np.flatnonzero(wanted).tolist()
         assert begins[lists[:count]].tolist() == (np.cumsum(degrees[lists[:count]]) - degrees[lists[:count]]).tolist()
         assert set(np.flatnonzero(filled).tolist()) == {u for u in before if wanted[u]}

@@ -9,7 +9,7 @@ import pytest
 
 from isthmus.link import costs
 from isthmus.link.device import builtin, find
-from isthmus.link.requests import Lists, count, fetched
+from isthmus.link.requests import ListSpans, count, fetched
 
 BASE = find("rtx2080ti")
 ROUND = replace(
@@ -76,7 +76,7 @@ def engines(degree: int, share: float) -> tuple[float, float, float]:
     vertices = 2**20 // degree
     active = np.flatnonzero(np.random.default_rng(1).random(vertices) < share)
     packed = active.size * (degree * 4 + 8)
-    lists = Lists(active * degree, active * degree + degree, (4,)).extents()
+    lists = ListSpans(active * degree, active * degree + degree, (4,)).extents()
     packing = costs.compaction(BASE, fetched(lists, BASE.host.fetch_bytes), packed)
     return (
         float(costs.bulk(BASE, 2**22)), float(packing + costs.bulk(BASE, packed)),

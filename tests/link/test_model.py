@@ -14,7 +14,7 @@ from isthmus.link.device import find
 from isthmus.link.hints import Hint
 from isthmus.link.link import Array, Extents
 from isthmus.link.model import ModelLink, Moved
-from isthmus.link.requests import Lists
+from isthmus.link.requests import ListSpans
 
 DEVICE = find("rtx2080ti")
 TARGETS = np.random.default_rng(1).integers(0, 2**32, 40_000, np.uint32)
@@ -27,12 +27,12 @@ def lines(*rows: tuple[int, int, int]) -> Extents:
     return Extents(table[:, 0], table[:, 1], table[:, 2], np.cumsum(table[:, 2]) - table[:, 2])
 
 
-def lists_of(*rows: tuple[int, int], widths: tuple[int, ...] = (4, 8)) -> Lists:
+def lists_of(*rows: tuple[int, int], widths: tuple[int, ...] = (4, 8)) -> ListSpans:
     begins, ends = np.array(rows, np.int64).reshape(-1, 2).T
-    return Lists(begins, ends, widths)
+    return ListSpans(begins, ends, widths)
 
 
-def covering(lists: Lists) -> Extents:
+def covering(lists: ListSpans) -> Extents:
     """The whole lines that hold lists, one list at a time."""
     exact = lists.extents()
     first, last = exact.offsets // 128, -(-(exact.offsets + exact.lengths) // 128)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.link.link import Extents
-from isthmus.link.requests import Lists, count, fetched
+from isthmus.link.requests import ListSpans, count, fetched
 
 
 def naive(begin: int, length: int, line: int, sector: int) -> list[int]:
@@ -61,7 +61,7 @@ def test_as_many_as_hytgraph_counts(lists: list[tuple[int, int]]) -> None:
 
 
 def test_both_arrays_of_a_weighted_list():
-    lists = Lists(np.array([3, 10, 8]), np.array([10, 10, 9]), (4, 8), section=2)
+    lists = ListSpans(np.array([3, 10, 8]), np.array([10, 10, 9]), (4, 8), section=2)
     extents = lists.extents()
     assert extents.sections.tolist() == [2, 2, 3, 3], "the empty list is left out"
     assert extents.offsets.tolist() == [12, 32, 24, 64]
@@ -71,7 +71,7 @@ def test_both_arrays_of_a_weighted_list():
 def test_nothing():
     assert counted() == [0, 0, 0, 0]
     empty = np.empty(0, np.int64)
-    assert Lists(empty, empty, (4,)).extents().bytes == 0
+    assert ListSpans(empty, empty, (4,)).extents().bytes == 0
 
 
 def test_beyond_32_bits():

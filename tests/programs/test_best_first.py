@@ -9,6 +9,7 @@ import pytest
 
 import isthmus as ist
 from isthmus.frontier import Frontier
+from isthmus.graph.lists import Lists
 from isthmus.programs import best_first
 from isthmus.programs.best_first import BestFirst
 from isthmus.threads import Team
@@ -27,7 +28,7 @@ def dense(values, degree, team, sign=1):
     frontier = Frontier(n, 2)
     frontier.marks[:n] = 1
     frontier.take_marks(n)
-    facts = SimpleNamespace(vertices=n, offsets=np.arange(n + 1, dtype=np.int64) * degree, team=team)
+    facts = SimpleNamespace(vertices=n, lists=Lists.of(np.arange(n + 1, dtype=np.int64) * degree), team=team)
     BestFirst(sign).part(values, frontier, facts)
     return frontier
 
@@ -53,7 +54,7 @@ def test_few_edges_are_not_parted(team):
     frontier = Frontier(n, 1)
     frontier.marks[:10] = 1
     frontier.take_marks(10)
-    facts = SimpleNamespace(vertices=n, offsets=np.arange(n + 1, dtype=np.int64) * 4, team=team)
+    facts = SimpleNamespace(vertices=n, lists=Lists.of(np.arange(n + 1, dtype=np.int64) * 4), team=team)
     BestFirst(1).part(np.arange(n), frontier, facts)
     assert frontier.count == 10
 

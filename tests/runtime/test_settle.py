@@ -17,6 +17,7 @@ from tests import sides
 import isthmus as ist
 from isthmus.cache.partitions import KeptPartitions
 from isthmus.errors import StoreError
+from isthmus.graph.lists import Lists
 from isthmus.graph.partition import cut, joined
 from isthmus.link.calibrate import GUESS
 from isthmus.link.ssd import SsdLink
@@ -221,7 +222,7 @@ def test_a_member_without_work_brings_what_comes_next(grid, monkeypatch):
 
 
 def test_neighbouring_partitions_share_a_place(grid):
-    parts = cut(np.arange(0, 4001, 4), 4, 160)  # of ten vertices, forty edges
+    parts = cut(Lists.of(np.arange(0, 4001, 4)), 4, 160)  # of ten vertices, forty edges
     three = joined(parts, 3)
     assert three.cuts.tolist() == [*range(0, 4000, 120), 4000]
     assert three.first.tolist() == list(range(0, 1000, 30))

@@ -8,14 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isthmus.frontier import Frontier
+from isthmus.graph.lists import Lists
 from isthmus.graph.partition import Partitions, cut
 from isthmus.programs.message import INT_MAX
 from isthmus.schedule.contribution import STAGES, order, priorities
 from isthmus.threads import Team
 
 # Degrees 2, 0, 2, 6, 2 in partitions of 4 edges: vertex 3 is cut over two of them.
-OFFSETS = np.array([0, 2, 2, 4, 10, 12])
-PARTITIONS = Partitions(np.array([0, 4, 8, 12]), np.array([0, 3, 3]), np.array([3, 4, 5]))
+LISTS = Lists.of(np.array([0, 2, 2, 4, 10, 12]))
+PARTITIONS = Partitions(np.array([0, 4, 8, 12]), np.array([0, 3, 3]), np.array([3, 4, 5]), np.full(3, 4), np.full(3, 4))
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def fronts(active, vertices=5):
 def test_sum_of_residuals(team):
     residual = np.array([0.5, 100.0, -0.25, 3.0, 1.0])
     for front in fronts([0, 1, 2, 3]):
-        found = priorities(front, PARTITIONS, OFFSETS, True, residual, residual, team)
+        found = priorities(front, PARTITIONS, LISTS, True, residual, residual, team)
         assert found.tolist() == [0.75, 3.0, 3.0]  # vertex 1 has no edges, 4 is not active, 3 is in two partitions
 
 
@@ -45,7 +46,7 @@ def test_everyone(team):
     front = Frontier(5, 1)
     front.start(None)
     residual = np.array([0.5, 100.0, 0.25, 3.0, 1.0])
-    assert priorities(front, PARTITIONS, OFFSETS, True, residual, residual, team).tolist() == [0.75, 3.0, 4.0]
+    assert priorities(front, PARTITIONS, LISTS, True, residual, residual, team).tolist() == [0.75, 3.0, 4.0]
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.float64])
@@ -54,7 +55,7 @@ def test_a_leap_counts_twice_a_step(dtype, team):
     values = np.array([10, 7, 11, never, 9], dtype)
     pending = np.array([5, 1, 5, INT_MAX // 2, 8], dtype)
     for front in fronts([0, 2, 3, 4]):
-        found = priorities(front, PARTITIONS, OFFSETS, False, values, pending, team)
+        found = priorities(front, PARTITIONS, LISTS, False, values, pending, team)
         # 10 is twice 5, not more; 11 is; INT_MAX is one more than twice its half, and infinity is more than anything.
         assert found.tolist() == [3, 2, 3]
 
@@ -62,27 +63,27 @@ def test_a_leap_counts_twice_a_step(dtype, team):
 def test_doubling_a_large_distance_does_not_wrap(team):
     far = np.full(5, INT_MAX - 1)
     for front in fronts([0]):
-        assert priorities(front, PARTITIONS, OFFSETS, False, np.full(5, INT_MAX), far, team).tolist() == [1, 0, 0]
+        assert priorities(front, PARTITIONS, LISTS, False, np.full(5, INT_MAX), far, team).tolist() == [1, 0, 0]
 
 
 def test_unsigned_labels_do_not_wrap(team):
     values, pending = np.array([4, 4, 4, 4, 4], np.uint32), np.array([1, 1, 3, 0, 4], np.uint32)
     for front in fronts([0, 2, 3, 4]):
-        assert priorities(front, PARTITIONS, OFFSETS, False, values, pending, team).tolist() == [3, 2, 3]
+        assert priorities(front, PARTITIONS, LISTS, False, values, pending, team).tolist() == [3, 2, 3]
 
 
 def test_larger_is_better_when_swapped(team):
     widths, pending = np.array([1.0, 0, 2, 0, 0]), np.array([4.0, 0, 3, 0, 0])
     front, _ = fronts([0, 2])
-    assert priorities(front, PARTITIONS, OFFSETS, False, pending, widths, team).tolist() == [3, 0, 0]
-    assert priorities(front, PARTITIONS, OFFSETS, False, widths, pending, team).tolist() == [2, 0, 0]
+    assert priorities(front, PARTITIONS, LISTS, False, pending, widths, team).tolist() == [3, 0, 0]
+    assert priorities(front, PARTITIONS, LISTS, False, widths, pending, team).tolist() == [2, 0, 0]
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(1, 12), st.data())
 def test_lists_and_marks_agree_with_a_plain_loop(team, degrees, size, data):
     offsets = np.concatenate([[0], np.cumsum(degrees)])
-    partitions = cut(offsets, 1, size)
+    partitions = cut(Lists.of(offsets), 1, size)
     active = data.draw(st.sets(st.integers(0, len(degrees) - 1)))
     residual = np.arange(len(degrees)) * 0.5
     wanted = [
@@ -94,7 +95,7 @@ def test_lists_and_marks_agree_with_a_plain_loop(team, degrees, size, data):
         for p in range(len(partitions))
     ]  # fmt: skip
     for front in fronts(sorted(active), len(degrees)):
-        assert priorities(front, partitions, offsets, True, residual, residual, team).tolist() == wanted
+        assert priorities(front, partitions, Lists.of(offsets), True, residual, residual, team).tolist() == wanted
 
 
 def test_filter_tasks_by_priority_then_zero_copy_then_compaction():

@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.frontier import Array, Frontier
+from isthmus.graph.lists import Lists
 from isthmus.kernels import hotness as kernels
 
 INTERVAL = 0.1  # vertices processed between two looks, as a share of all; measured: docs/decisions.md
@@ -49,10 +50,10 @@ def heat(hotness: Array, frontier: Frontier, team: Any) -> None:
         team.split(lambda a, b: kernels.heat_range(a, b, frontier.marks, frontier.everyone, hotness), hotness.size)
 
 
-def candidates(hotness: Array, offsets: Array, capacity: int, team: Any) -> Array:
+def candidates(hotness: Array, lists: Lists, capacity: int, team: Any) -> Array:
     """Marks of the hottest vertices whose lists together hold at most `capacity` edges; who was never used is no candidate."""
     marks = np.zeros(hotness.size, np.uint8)
-    parts = team.split(lambda a, b: (a, kernels.edges_by_level(a, b, hotness, offsets, capacity)), hotness.size)
+    parts = team.split(lambda a, b: (a, kernels.edges_by_level(a, b, hotness, *lists.arrays, capacity)), hotness.size)
     if not parts:
         return marks
     edges = np.array([part for _, part in parts])
@@ -60,18 +61,18 @@ def candidates(hotness: Array, offsets: Array, capacity: int, team: Any) -> Arra
     level = int(np.argmax(down_to[1:] <= capacity))  # all above it fit
     room = int(capacity - down_to[level + 1]) - np.cumsum(edges[:, level]) + edges[:, level]
     rooms = {first: int(left) for (first, _), left in zip(parts, room, strict=True)}
-    team.split(lambda a, b: kernels.mark_hot(a, b, hotness, offsets, capacity, level, rooms[a], marks), hotness.size)
+    team.split(lambda a, b: kernels.mark_hot(a, b, hotness, *lists.arrays, capacity, level, rooms[a], marks), hotness.size)
     return marks
 
 
-def at_first(offsets: Array, capacity: int, team: Any) -> Array:
+def at_first(lists: Lists, capacity: int, team: Any) -> Array:
     """Candidates before anything was used."""
-    return candidates(np.ones(offsets.size - 1, np.uint8), offsets, capacity, team)
+    return candidates(np.ones(len(lists), np.uint8), lists, capacity, team)
 
 
-def hubs(offsets: Array, capacity: int) -> Array:
+def hubs(lists: Lists, capacity: int) -> Array:
     """Marks of the vertices of greatest degree that fit: hub caching, which HyTGraph compares itself with."""
-    degrees = np.diff(offsets)
+    degrees = lists.degrees()
     order = np.argsort(-degrees, kind="stable")
     order = order[(degrees[order] > 0) & (degrees[order] <= capacity)]
     marks = np.zeros(degrees.size, np.uint8)
@@ -89,14 +90,14 @@ class Look:
 
 
 def look(
-    hotness: Array, wanted: Array, processed: int, offsets: Array, capacity: int, team: Any,
+    hotness: Array, wanted: Array, processed: int, lists: Lists, capacity: int, team: Any,
     interval: float = INTERVAL, changed: float = CHANGED,
 ) -> Look:  # fmt: skip
     """Algorithm 2, lines 5-14, after `processed` vertices since the last look that was due, those active now included."""
     if processed <= interval * hotness.size:
         return Look(wanted, False, False)
-    found = candidates(hotness, offsets, capacity, team)
-    parts = team.split(lambda a, b: kernels.fresh_edges(a, b, found, wanted, offsets), hotness.size)
+    found = candidates(hotness, lists, capacity, team)
+    parts = team.split(lambda a, b: kernels.fresh_edges(a, b, found, wanted, *lists.arrays), hotness.size)
     fresh, total = (sum(column) for column in zip(*parts, strict=True)) if parts else (0, 0)
     refresh = bool(fresh > changed * total)
     return Look(found if refresh else wanted, True, refresh)

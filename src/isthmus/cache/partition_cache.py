@@ -27,7 +27,7 @@ class PartitionCache(Cache):
 
     def __init__(self, sides: list[Side], memory: Array, block: int) -> None:
         self._sides = {side.name: number for number, side in enumerate(sides)}
-        most = max((int(side.partitions.arcs.max()) for side in sides if len(side.partitions)), default=0)
+        most = max((int(side.partitions.slots.max()) for side in sides if len(side.partitions)), default=0)
         side = sides[0]
         self._zone = blocks_of(most, side.width, block) * block
         self._weight_zone = blocks_of(most, side.weight_width, block) * block if side.weight_width else 0
@@ -69,7 +69,8 @@ class PartitionCache(Cache):
         runs = Runs(parts.first[here], parts.last[here], parts.cuts[here], parts.cuts[here + 1], base, weight_base)
         edges = runs if frontier.list is None else as_rows(runs, frontier, side)
         delivery = Delivery(Task(self._engine, side, here), self._targets, self._weights, edges)
-        others = Activity(activity.vertices.copy(), activity.edges.copy(), activity.blocks.copy(), activity.partition_edges)
+        counts = (activity.vertices.copy(), activity.edges.copy(), activity.blocks.copy())
+        others = Activity(*counts, activity.partition_edges, whole_slots=activity.whole_slots)
         for column in (others.vertices, others.edges, others.blocks):
             column[here] = 0
         return [delivery], others

@@ -31,7 +31,7 @@ class KeptPartitions:
     def __init__(self, side: Side, link: Link, memory: Array) -> None:
         self._side, self._link, self._memory = side, link, memory
         parts, block = side.partitions, link.profile.block
-        most = int(parts.arcs.max()) if len(parts) else 0
+        most = int(parts.slots.max()) if len(parts) else 0
         self._zone = blocks_of(most, side.width, block) * block
         self._weight_zone = blocks_of(most, side.weight_width, block) * block if side.weight_width else 0
         self.size = self._zone + self._weight_zone

@@ -28,14 +28,14 @@ class VertexCache(Cache):
 
     def __init__(self, side: Side, memory: Array, team: Any, by_degree: bool = False, interval: float = hotness.INTERVAL) -> None:
         self._side, self._team, self._by_degree, self._interval = side, team, by_degree, interval
-        n = side.offsets.size - 1
+        n = len(side.lists)
         self.capacity = max(0, (memory.size - VERTEX_BYTES * n) // side.entry_bytes // 8 * 8)  # so that weights are aligned
         self._targets = memory[: self.capacity * side.width].view(side.target_dtype)
         weights = memory[self.capacity * side.width :][: self.capacity * side.weight_width]
         self._weights = weights.view(side.weight_dtype) if side.weight_width else None
         self._hotness, self._filled = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
         self._misses = np.zeros(-(-n // 8) * 8, np.uint8)  # whole words, as marks are
-        self._wanted = hotness.hubs(side.offsets, self.capacity) if by_degree else hotness.at_first(side.offsets, self.capacity, team)
+        self._wanted = hotness.hubs(side.lists, self.capacity) if by_degree else hotness.at_first(side.lists, self.capacity, team)
         self._begins = np.zeros(n, np.uint32 if self.capacity < 1 << 32 else np.int64)  # of each list that has room
         self._lists = np.empty(min(n, self.capacity), np.uint32)  # in the order in which they lie there
         self._count = 0
@@ -66,7 +66,8 @@ class VertexCache(Cache):
 
     def _delivery(self, vertices: Array) -> Delivery:
         begins = self._begins[vertices].astype(np.int64)
-        rows = Rows(vertices, begins, begins, self._side.offsets[vertices + 1] - self._side.offsets[vertices])
+        lists = self._side.lists
+        rows = Rows(vertices, begins, begins, lists.ends[vertices] - lists.begins[vertices])
         return Delivery(Task(self._engine, self._side, np.empty(0, np.int64)), self._targets, self._weights, rows)
 
     def refresh(self, frontier: Frontier) -> None:
@@ -74,7 +75,7 @@ class VertexCache(Cache):
             return
         hotness.heat(self._hotness, frontier, self._team)
         self._processed += frontier.count
-        seen = hotness.look(self._hotness, self._wanted, self._processed, self._side.offsets, self.capacity, self._team, self._interval)
+        seen = hotness.look(self._hotness, self._wanted, self._processed, self._side.lists, self.capacity, self._team, self._interval)
         if seen.due:
             self._processed = 0
             self._hotness[:] = 0
@@ -90,7 +91,7 @@ class VertexCache(Cache):
         """Lists that stay move together, those that leave are forgotten, room is set aside for those awaited."""
         weights = self._targets[:0] if self._weights is None else self._weights
         self._count = keep.lay_out(
-            self._lists, self._count, self._wanted, self._filled, self._side.offsets, self._begins, self._targets, weights,
+            self._lists, self._count, self._wanted, self._filled, *self._side.lists.arrays, self._begins, self._targets, weights,
             self._weights is not None,
         )  # fmt: skip
 
@@ -102,7 +103,7 @@ class VertexCache(Cache):
         none = self._targets[:0]
         for vertices, begins, weight_begins, lengths in pieces(delivery):
             keep.keep_rows(
-                vertices, begins, weight_begins, lengths, side.offsets, delivery.targets, none if weights is None else weights,
+                vertices, begins, weight_begins, lengths, *side.lists.arrays, delivery.targets, none if weights is None else weights,
                 self._wanted, self._filled, self._begins, self._targets, none if weights is None else self._weights,
                 weights is not None,
             )  # fmt: skip
@@ -117,10 +118,10 @@ def pieces(delivery: Delivery) -> list[tuple[Array, Array, Array, Array]]:
     if delivery.runs is None:
         assert isinstance(edges, Rows)
         return [(edges.vertices, edges.begins, edges.weight_begins, edges.lengths)]
-    runs, offsets = delivery.runs, delivery.task.side.offsets
+    runs, lists = delivery.runs, delivery.task.side.lists
     found = []
     for k in range(runs.first.size):
         vertices = np.arange(int(runs.first[k]), int(runs.last[k]))
-        low, high = np.maximum(offsets[vertices], runs.begin[k]), np.minimum(offsets[vertices + 1], runs.end[k])
+        low, high = np.maximum(lists.begins[vertices], runs.begin[k]), np.minimum(lists.ends[vertices], runs.end[k])
         found.append((vertices, low - runs.base[k], low - runs.weight_base[k], high - low))
     return found

@@ -20,7 +20,7 @@ from isthmus.engines.zero_copy import read_rows, windows
 from isthmus.frontier import Frontier
 from isthmus.kernels.gather import pack
 from isthmus.link.link import Array, Extents, Link
-from isthmus.link.requests import Lists
+from isthmus.link.requests import ListSpans
 
 INDEX_BYTES = 8  # of a packed list
 
@@ -84,7 +84,7 @@ class Compaction(Engine):
             self._packers.shutdown()
 
 
-def packed_by(link: Link, cores: int | None, extents: Extents, buffer: Array, lists: Lists, channel: int) -> int:
+def packed_by(link: Link, cores: int | None, extents: Extents, buffer: Array, lists: ListSpans, channel: int) -> int:
     """The link packs, by some of its cores or all: lists of any length, and an index of where each begins."""
     return link.pack(extents, buffer, INDEX_BYTES * lists.begins.size, channel, cores)
 

@@ -1,6 +1,6 @@
 """What every engine does: turn partitions into deliveries, buffers of edges that a kernel can work on.
 
-`Side` is what engines know of the graph: one direction's offsets (near) and where its edges lie (far).
+`Side` is what engines know of the graph: where one direction's lists begin and end (near) and where its edges lie (far).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.frontier import Activity, Frontier
+from isthmus.graph.lists import Lists
 from isthmus.graph.partition import Partitions
 from isthmus.link.link import Array, Extents, Link, Moved
 
@@ -22,7 +23,7 @@ class Side:
     """One direction of the edges: `width` bytes a target, `weight_width` a weight (0: not read)."""
 
     name: str
-    offsets: Array
+    lists: Lists
     partitions: Partitions
     width: int
     weight_width: int

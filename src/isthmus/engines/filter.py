@@ -33,7 +33,7 @@ class Filter(Engine):
         # An extent may touch a block more than its bytes at each end, in each zone; zones share a buffer by width.
         narrow = min(side.width, side.weight_width or side.width)
         slack = (2 * side.entry_bytes // narrow + 1) * side.block
-        sizes = side.partitions.arcs[chosen] * side.entry_bytes + slack
+        sizes = side.partitions.slots[chosen] * side.entry_bytes + slack
         ends = np.cumsum(sizes)
         tasks = []
         start = 0
@@ -88,7 +88,7 @@ def neighbours(chosen: Array) -> tuple[Array, Array]:
 
 
 def capacity(side: Side, buffer: Buffer) -> int:
-    """Arcs that surely fit a buffer, whatever their alignment."""
+    """Slots that surely fit a buffer, whatever their alignment."""
     fit = (buffer.room - 2 * side.block) // side.width
     if side.weight_width:
         fit = min(fit, (buffer.weight_room - 2 * side.block) // side.weight_width)
@@ -108,7 +108,7 @@ def as_rows(runs: Runs, frontier: Frontier, side: Side) -> Rows:
         vertices = frontier.rows(int(runs.first[k]), int(runs.last[k]))
         begins, weight_begins, lengths = (np.empty(vertices.size, np.int64) for _ in range(3))
         rows.rows_in_range(
-            vertices, side.offsets, runs.begin[k], runs.end[k], runs.base[k], runs.weight_base[k], begins, weight_begins, lengths
+            vertices, *side.lists.arrays, runs.begin[k], runs.end[k], runs.base[k], runs.weight_base[k], begins, weight_begins, lengths
         )
         pieces.append((vertices, begins, weight_begins, lengths))
     return Rows(*(np.concatenate(column) for column in zip(*pieces, strict=True))) if len(pieces) > 1 else Rows(*pieces[0])

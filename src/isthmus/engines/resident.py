@@ -26,6 +26,6 @@ class Resident(Engine):
     def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
         targets, weights = self.arrays[task.side.name]
         zero = np.zeros(1, np.int64)
-        everything = Runs(zero, zero + frontier.vertices, zero, zero + int(task.side.offsets[-1]), zero, zero)
+        everything = Runs(zero, zero + frontier.vertices, zero, zero + task.side.lists.slots, zero, zero)
         edges = everything if frontier.list is None else as_rows(everything, frontier, task.side)
         yield Delivery(task, targets, weights, edges)

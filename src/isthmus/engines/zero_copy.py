@@ -13,11 +13,12 @@ import numpy as np
 
 from isthmus.engines.engine import Buffer, Delivery, Engine, GetBuffer, Rows, Side, Task, zones
 from isthmus.frontier import Frontier
+from isthmus.graph.lists import Lists
 from isthmus.kernels import rows
 from isthmus.link.link import Array, Extents, Link
-from isthmus.link.requests import Lists
+from isthmus.link.requests import ListSpans
 
-Bring = Callable[[Extents, Array, Lists, int], int]  # a way of a link
+Bring = Callable[[Extents, Array, ListSpans, int], int]  # a way of a link
 ROWS = 1 << 16  # planned at once: bounds the plan's own memory to a few megabytes
 
 
@@ -60,7 +61,7 @@ def read_rows(
     )  # fmt: skip
     extents = zones(side, at[:count], sizes[:count], weight_at[:weight_count], weight_sizes[:weight_count], buffer)
     widths = (side.width, side.weight_width) if side.weight_width else (side.width,)
-    lists = Lists(edges[:used], edges[:used] + lengths[:used], widths, side.first_section)
+    lists = ListSpans(edges[:used], edges[:used] + lengths[:used], widths, side.first_section)
     requests = bring(extents, buffer.bytes, lists, channel) if count else 0
     return row, skip, Delivery(
         task, buffer.targets(side.target_dtype), buffer.weights(side.weight_dtype) if side.weight_width else None,
@@ -70,10 +71,10 @@ def read_rows(
 
 def windows(task: Task, frontier: Frontier) -> Iterator[tuple[Array, Array, Array]]:
     """The active vertices of a task's partitions and their edges there, a bounded number at a time."""
-    parts, offsets = task.side.partitions, task.side.offsets
+    parts, lists = task.side.partitions, task.side.lists
     if task.whole and frontier.list is not None:
         for at in range(0, frontier.list.size, ROWS):
-            yield clipped(frontier.list[at : at + ROWS], offsets, 0, int(offsets[-1]))
+            yield clipped(frontier.list[at : at + ROWS], lists, 0, lists.slots)
         return
     pieces: list[tuple[Array, Array, Array]] = []
     held = 0
@@ -82,7 +83,7 @@ def windows(task: Task, frontier: Frontier) -> Iterator[tuple[Array, Array, Arra
         for vertex in range(first, last, ROWS):
             vertices = frontier.rows(vertex, min(vertex + ROWS, last))
             if vertices.size:
-                pieces.append(clipped(vertices, offsets, int(parts.cuts[begin]), int(parts.cuts[end])))
+                pieces.append(clipped(vertices, lists, int(parts.cuts[begin]), int(parts.cuts[end])))
                 held += vertices.size
             if held >= ROWS:
                 yield joined(pieces)
@@ -98,9 +99,9 @@ def joined(pieces: list[tuple[Array, Array, Array]]) -> tuple[Array, Array, Arra
     return vertices, begins, ends
 
 
-def clipped(vertices: Array, offsets: Array, low: int, high: int) -> tuple[Array, Array, Array]:
+def clipped(vertices: Array, lists: Lists, low: int, high: int) -> tuple[Array, Array, Array]:
     begins, ends = np.empty(vertices.size, np.int64), np.empty(vertices.size, np.int64)
-    rows.clip_rows(vertices, offsets, low, high, begins, ends)
+    rows.clip_rows(vertices, *lists.arrays, low, high, begins, ends)
     return vertices, begins, ends
 
 

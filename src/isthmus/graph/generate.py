@@ -19,7 +19,7 @@ from isthmus import sizes
 from isthmus.errors import OptionError
 from isthmus.graph.edges import EdgeBlock, EdgeSource
 from isthmus.graph.files import Array
-from isthmus.graph.lists import Lists
+from isthmus.graph.list_writer import SortedLists
 from isthmus.kernels import generate as kernels
 from isthmus.threads import Pool
 
@@ -113,7 +113,7 @@ class Generator(EdgeSource):
         """What else the edges depend on."""
         return {}
 
-    def weigh(self, lists: Lists, backward: bool) -> Array:
+    def weigh(self, lists: SortedLists, backward: bool) -> Array:
         """Weights of sorted lists (of in-edges when `backward`)."""
         assert self.range is not None
         weights = np.empty(lists.targets.size, self.range.dtype)

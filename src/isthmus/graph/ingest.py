@@ -26,7 +26,7 @@ from isthmus.graph.buckets import Buckets
 from isthmus.graph.edges import Blocks, EdgeBlock, EdgeSource, Waiting
 from isthmus.graph.files import Array
 from isthmus.graph.generate import Generator
-from isthmus.graph.lists import Lists, ListWriter, combined, write_lists
+from isthmus.graph.list_writer import ListWriter, SortedLists, combined, write_lists
 from isthmus.graph.manifest import Manifest
 from isthmus.graph.names import HashCollision, Names
 from isthmus.graph.numbering import SAMPLE, Dense, Numbering, number_dtype, number_integers
@@ -41,7 +41,7 @@ PARALLEL = {"keep": arcs.KEEP, "drop": arcs.FIRST, "first": arcs.FIRST, "min": a
 SALTS = 3  # a second hash collision in a row is a fault, not bad luck
 MOST_VERTICES = 1 << 32
 INT32 = np.iinfo(np.int32)
-Finish = Callable[[Array, "Array | None"], Lists]
+Finish = Callable[[Array, "Array | None"], SortedLists]
 
 
 @dataclass(frozen=True)
@@ -316,7 +316,7 @@ class Ingest:
     def _narrowed(self, finish: Finish, dtype: Any) -> Finish:
         """Weights summed in 64 bits, stored in those of `dtype`."""
 
-        def narrowed(keys: Array, weights: Array | None) -> Lists:
+        def narrowed(keys: Array, weights: Array | None) -> SortedLists:
             lists = finish(keys, weights)
             lists.weights = self._converted(lists.weights, dtype)
             return lists
@@ -327,7 +327,7 @@ class Ingest:
         source = self.source
         assert isinstance(source, Generator)
 
-        def weighed(keys: Array, weights: Array | None) -> Lists:
+        def weighed(keys: Array, weights: Array | None) -> SortedLists:
             lists = finish(keys, weights)
             lists.weights = source.weigh(lists, backward)
             return lists

@@ -1,96 +1,60 @@
-"""Sorted arcs to adjacency lists, written section by section as they come."""
+"""Lists: where the edges of each vertex lie, in arrays that may have gaps.
+
+The list of vertex v is the slots begins[v]:ends[v] of the arrays of targets and weights. Lists lie in the order of the
+vertices, and a list may have a gap behind it, where a changing graph puts edges that come later. So slots are not arcs: arcs
+are edges to follow, slots are what has to move when a whole range does, and what a buffer needs room for. What lies in a gap
+is anything: a target from there may be prefetched, and must not be followed.
+
+The lists of a stored graph have no gaps and are two views of its one array of offsets.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from isthmus import sizes
-from isthmus.graph.buckets import Buckets
 from isthmus.graph.files import Array
-from isthmus.graph.writer import Writer
-from isthmus.kernels import arcs
-from isthmus.progress import Progress
-from isthmus.threads import Pool
-
-Weigh = Callable[["Lists"], Array]
 
 
-@dataclass
 class Lists:
-    """Adjacency lists of ascending `rows`, `counts` arcs each; vertices between them have none."""
+    """The list of vertex v is the slots begins[v]:ends[v]; each ends before the next begins, the last before `slots`."""
 
-    rows: Array
-    counts: Array
-    targets: Array
-    weights: Array | None
-    self_loops: int
-    merged: int
+    __slots__ = ("arcs", "begins", "ends", "slots")
 
+    def __init__(self, begins: Array, ends: Array, slots: int | None = None, arcs: int | None = None) -> None:
+        """`slots` may go on behind the last list; `arcs` are counted unless the caller knows them."""
+        self.begins, self.ends = begins, ends
+        self.slots = (int(ends[-1]) if ends.size else 0) if slots is None else slots
+        self.arcs = int(ends.sum() - begins.sum()) if arcs is None else arcs  # sums may wrap, their difference is right
 
-def combined(bits: int, target_dtype: Any, how: int) -> Callable[[Array, Array | None], Lists]:
-    """A `finish` for Buckets: sorted keys to Lists."""
+    @classmethod
+    def of(cls, offsets: Array) -> Lists:
+        """Lists without gaps, as two views of one array: each ends where the next begins."""
+        slots = int(offsets[-1])
+        return cls(offsets[:-1], offsets[1:], slots, slots)
 
-    def finish(keys: Array, weights: Array | None) -> Lists:
-        targets = np.empty(keys.size, target_dtype)
-        kept = None if weights is None else np.empty(keys.size, weights.dtype)
-        rows, counts = np.empty(keys.size, np.uint64), np.empty(keys.size, np.int64)
-        size, used, loops = arcs.combine(keys, weights, bits, how, targets, kept, rows, counts)
-        return Lists(
-            rows[:used].copy(), counts[:used].copy(), targets[:size], None if kept is None else kept[:size],
-            loops, keys.size - size,
-        )  # fmt: skip
+    def __len__(self) -> int:
+        """Vertices, as many as lists."""
+        return int(self.begins.size)
 
-    return finish
+    @property
+    def has_gaps(self) -> bool:
+        return self.arcs < self.slots
 
+    @property
+    def arrays(self) -> tuple[Array, Array]:
+        """What kernels take."""
+        return self.begins, self.ends
 
-class ListWriter:
-    """Appends Lists to the sections `side.offsets`, `side.targets` and `side.weights`."""
+    def degrees(self, dtype: Any = np.int64) -> Array:
+        """How many arcs each vertex has."""
+        return np.subtract(self.ends, self.begins, dtype=dtype, casting="unsafe")
 
-    def __init__(self, writer: Writer, side: str, vertices: int, most: int, target_dtype: Any, weight_dtype: Any) -> None:
-        self._writer, self._side, self._vertices = writer, side, vertices
-        self._weighted = weight_dtype is not None
-        writer.section(f"{side}.offsets", np.int64, vertices + 1)
-        writer.section(f"{side}.targets", target_dtype, most)
-        if self._weighted:
-            writer.section(f"{side}.weights", weight_dtype, most)
-        self._next = 0  # first vertex whose offset is not written yet
-        self.arcs = self.self_loops = self.merged = 0
-
-    def append(self, lists: Lists) -> None:
-        if not lists.rows.size:
-            return
-        starts = self.arcs + np.concatenate([np.zeros(1, np.int64), np.cumsum(lists.counts)])
-        self._offsets(lists.rows, starts, int(lists.rows[-1]) + 1)
-        self._writer.append(f"{self._side}.targets", lists.targets)
-        if self._weighted:
-            assert lists.weights is not None
-            self._writer.append(f"{self._side}.weights", lists.weights)
-        self.arcs = int(starts[-1])
-        self.self_loops += lists.self_loops
-        self.merged += lists.merged
-
-    def _offsets(self, rows: Array, starts: Array, stop: int) -> None:
-        """Offsets up to `stop`. A vertex continued from the lists before has its offset already."""
-        while self._next < stop:
-            out = np.empty(min(stop - self._next, sizes.now.written_offsets), np.int64)
-            arcs.fill_offsets(rows, starts, starts[-1], self._next, out)
-            self._writer.append(f"{self._side}.offsets", out)
-            self._next += out.size
-
-    def finish(self) -> None:
-        self._offsets(np.empty(0, np.uint64), np.array([self.arcs]), self._vertices + 1)
-
-
-def write_lists(writer: ListWriter, buckets: Buckets, pool: Pool, finish: Callable[..., Lists], progress: Progress) -> None:
-    """Sort what the buckets hold and write it."""
-    results: Iterator[Lists] = buckets.sorted(pool, finish)
-    for lists in results:
-        writer.append(lists)
-        progress.advance(lists.targets.size + lists.merged)
-    writer.merged += buckets.merged
-    progress.advance(buckets.merged)
-    writer.finish()
+    def arcs_before(self) -> Array:
+        """How many arcs the vertices before each one have. Without gaps this is where its list begins, and takes no memory."""
+        if not self.has_gaps:
+            return self.begins
+        before = np.zeros(len(self), np.int64)
+        np.cumsum(self.degrees()[:-1], out=before[1:])
+        return before

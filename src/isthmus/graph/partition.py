@@ -8,6 +8,8 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.graph.files import BLOCK, Array
+from isthmus.graph.lists import Lists
+from isthmus.kernels import rows
 
 LARGEST = 32 << 20  # bytes
 
@@ -20,35 +22,51 @@ def partition_bytes(edge_bytes: int, most: int = LARGEST) -> int:
 
 @dataclass(frozen=True)
 class Partitions:
-    """Partition p holds the arcs cuts[p]:cuts[p+1], of vertices first[p]:last[p]."""
+    """Partition p holds the slots cuts[p]:cuts[p+1], of vertices first[p]:last[p], and `arcs[p]` edges in them."""
 
     cuts: Array
     first: Array
     last: Array
+    slots: Array  # of each: what moves when it moves whole, gaps included
+    arcs: Array  # the same array where lists have no gaps
 
     def __len__(self) -> int:
         return int(self.first.size)
 
-    @property
-    def arcs(self) -> Array:
-        return np.diff(self.cuts)
 
+def cut(lists: Lists, entry_bytes: int, size: int) -> Partitions:
+    """Cut the slots behind `lists` into partitions of about `size` bytes at `entry_bytes` a slot.
 
-def cut(offsets: Array, entry_bytes: int, size: int) -> Partitions:
-    """Cut the arcs behind `offsets` into partitions of about `size` bytes at `entry_bytes` an arc."""
-    arcs = int(offsets[-1]) if offsets.size else 0
+    A list that is longer than that, with the gap behind it, is cut into pieces.
+    """
+    begins, ends = lists.arrays
     step = max(1, size // entry_bytes)
-    ideal = np.arange(0, arcs, step, dtype=np.int64)
-    owner = np.searchsorted(offsets, ideal, "right") - 1  # the vertex whose list each ideal cut falls into
-    inside_hub = offsets[owner + 1] - offsets[owner] > step if ideal.size else np.empty(0, np.bool_)
-    cuts = np.unique(np.concatenate([np.where(inside_hub, ideal, offsets[owner]), [0, arcs]])) if arcs else np.zeros(1, np.int64)
-    first = np.searchsorted(offsets, cuts[:-1], "right") - 1
-    last = np.searchsorted(offsets, cuts[1:] - 1, "right")
-    return Partitions(cuts, first, last)
+    ideal = np.arange(0, lists.slots if len(lists) else 0, step, dtype=np.int64)
+    if not ideal.size:
+        none = np.empty(0, np.int64)
+        return Partitions(np.zeros(1, np.int64), none, none, none, none)
+    owner = np.maximum(np.searchsorted(begins, ideal, "right") - 1, 0)  # the vertex whose list each ideal cut falls into, or behind
+    following = np.where(owner + 1 < len(lists), begins[np.minimum(owner + 1, len(lists) - 1)], lists.slots)
+    inside_hub = following - begins[owner] > step
+    cuts = np.unique(np.concatenate([np.where(inside_hub, ideal, np.minimum(begins[owner], ideal)), [0, lists.slots]]))
+    first = np.maximum(np.searchsorted(begins, cuts[:-1], "right") - 1, 0)
+    first += ends[first] <= cuts[:-1]  # of a list before the cut only the gap goes on behind it
+    last = np.searchsorted(begins, cuts[1:] - 1, "right")
+    slots = np.diff(cuts)
+    return Partitions(cuts, first, last, slots, arcs_in(lists, cuts, first, last) if lists.has_gaps else slots)
+
+
+def arcs_in(lists: Lists, cuts: Array, first: Array, last: Array) -> Array:
+    """How many edges each partition holds."""
+    columns = (column.tolist() for column in (cuts[:-1], cuts[1:], first, last))
+    return np.array([rows.arcs_between(*bounds, *lists.arrays) for bounds in zip(*columns, strict=True)], np.int64)
 
 
 def joined(parts: Partitions, count: int) -> Partitions:
     """Every `count` neighbours as one."""
     firsts = np.arange(0, len(parts), count)
     lasts = np.minimum(firsts + count, len(parts))
-    return Partitions(np.append(parts.cuts[firsts], parts.cuts[-1]), parts.first[firsts], parts.last[lasts - 1])
+    cuts = np.append(parts.cuts[firsts], parts.cuts[-1])
+    slots = np.diff(cuts)
+    arcs = slots if parts.arcs is parts.slots or not firsts.size else np.add.reduceat(parts.arcs, firsts)
+    return Partitions(cuts, parts.first[firsts], parts.last[lasts - 1], slots, arcs)

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from isthmus import sizes
-from isthmus.errors import StoreError
 from isthmus.graph.far import FarArray
 from isthmus.graph.files import Array
 from isthmus.graph.ids import Ids
@@ -118,15 +116,10 @@ class StoredSnapshot(Snapshot):
         self.ids = Ids(store.only("ids.", "order."))
 
     def slots(self, side: str) -> int:
-        return self.arcs
+        return self._store.slots(self.stored(side))
 
     def lists(self, side: str, verify: bool = False) -> Lists:
-        name = f"{self.stored(side)}.offsets"
-        read = self._store.read_checked if verify else self._store.read
-        offsets = np.ascontiguousarray(read(name), np.int64)
-        if offsets[0] != 0 or offsets[-1] != self.arcs or (offsets[1:] < offsets[:-1]).any():
-            raise StoreError(f"{self._store}: section {name} does not ascend from 0 to {self.arcs}; run isthmus verify")
-        return Lists.of(offsets)
+        return self._store.lists(self.stored(side), verify)
 
     def far(self, side: str, weights: bool) -> list[FarArray]:
         kinds = ("targets", "weights") if weights and self.weighted else ("targets",)
@@ -151,11 +144,7 @@ class StoredSnapshot(Snapshot):
         return self._store.read("order.from_natural") if self.order == "hub" else None
 
     def out_degrees(self) -> Array:
-        degrees = np.empty(self.vertices, np.uint32)
-        for first in range(0, self.vertices, sizes.now.degree_vertices):
-            last = min(first + sizes.now.degree_vertices, self.vertices)
-            degrees[first:last] = np.diff(self._store.read("out.offsets", first, last + 1))
-        return degrees
+        return self._store.degrees("out")
 
     def identity(self) -> str:
         sections = self._store.manifest.sections

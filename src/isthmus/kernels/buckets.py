@@ -93,8 +93,8 @@ def push_far(v: Any, bucket: Any, items: Any, links: Any, heads: Any, fills: Any
 
 @inline
 def relax(
-    chunk: Any, count: Any, current: Any, per: Any, cutoff: Any, offsets: Any, targets: Any, weights: Any, distances: Any, relaxed: Any,
-    items: Any, links: Any, heads: Any, fills: Any, own: Any, gate: Any,
+    chunk: Any, count: Any, current: Any, per: Any, cutoff: Any, list_begins: Any, list_ends: Any, targets: Any, weights: Any,
+    distances: Any, relaxed: Any, items: Any, links: Any, heads: Any, fills: Any, own: Any, gate: Any,
 ) -> Any:  # fmt: skip
     """Follow the edges of a chunk's vertices that are not settled, and free the chunk; returns how many edges."""
     edges = int64(0)
@@ -106,9 +106,9 @@ def relax(
             v = int64(items[i + 2 * SOON])
             prefetch(distances, v)
             prefetch(relaxed, v)
-            prefetch(offsets, v)
+            prefetch(list_begins, v)  # where lists have no gaps the end is the next word
         if i + SOON < last:
-            at = offsets[int64(items[i + SOON])]
+            at = list_begins[int64(items[i + SOON])]
             prefetch(targets, at)
             if weights is not None:
                 prefetch(weights, at)
@@ -117,7 +117,7 @@ def relax(
         if bucket_of(du, per) != current or wide(relaxed[u]) == du:
             continue
         relaxed[u] = du
-        begin, end = uint64(offsets[u]), uint64(offsets[u + 1])  # unsigned: no look at whether an index counts from the end
+        begin, end = uint64(list_begins[u]), uint64(list_ends[u])  # unsigned: no look at whether an index counts from the end
         edges += int64(end - begin)
         for e in range(begin, end):
             if e + uint64(AHEAD) < end:
@@ -194,8 +194,9 @@ def first_bucket(current: Any, heads: Any, own: Any) -> Any:
 
 @kernel
 def relax_all(
-    member: Any, members: Any, gate: Any, current: Any, per: Any, cutoff: Any, offsets: Any, targets: Any, weights: Any, distances: Any,
-    relaxed: Any, items: Any, links: Any, tables: Any, laid: Any, taken: Any, all_heads: Any, all_fills: Any, owns: Any,
+    member: Any, members: Any, gate: Any, current: Any, per: Any, cutoff: Any, list_begins: Any, list_ends: Any, targets: Any,
+    weights: Any, distances: Any, relaxed: Any, items: Any, links: Any, tables: Any, laid: Any, taken: Any, all_heads: Any,
+    all_fills: Any, owns: Any,
 ) -> Any:  # fmt: skip
     """Empty buckets from the current one on until none is left, chunks ran out, or it is time to come back.
 
@@ -247,8 +248,8 @@ def relax_all(
                     break
                 chunk, count = tables[whose, place] // (CHUNK + 1), tables[whose, place] % (CHUNK + 1)
                 edges += relax(
-                    chunk, count, current, per, cutoff, offsets, targets, weights, distances, relaxed, items, links, heads, fills, own,
-                    gate,
+                    chunk, count, current, per, cutoff, list_begins, list_ends, targets, weights, distances, relaxed, items, links,
+                    heads, fills, own, gate,
                 )  # fmt: skip
         for _ in range(LITTLE):
             chunk, count = heads[slot], fills[slot]
@@ -256,8 +257,8 @@ def relax_all(
                 break
             heads[slot], fills[slot] = links[chunk], CHUNK
             edges += relax(
-                chunk, count, current, per, cutoff, offsets, targets, weights, distances, relaxed, items, links, heads, fills, own,
-                gate,
+                chunk, count, current, per, cutoff, list_begins, list_ends, targets, weights, distances, relaxed, items, links,
+                heads, fills, own, gate,
             )  # fmt: skip
         if edges > MOST_EDGES or atomic_load(gate, LOST) != 0:
             gate[STOP] = 1

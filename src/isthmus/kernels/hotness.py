@@ -54,21 +54,23 @@ def level_of(count: Any, degree: Any) -> Any:
 
 
 @kernel
-def edges_by_level(first: Any, last: Any, hotness: Any, offsets: Any, capacity: Any) -> Any:
+def edges_by_level(first: Any, last: Any, hotness: Any, list_begins: Any, list_ends: Any, capacity: Any) -> Any:
     """Edges at each level; lists longer than `capacity` do not count."""
     edges = np.zeros(LEVELS, np.int64)
     for u in range(first, last):
-        degree = offsets[u + 1] - offsets[u]
+        degree = list_ends[u] - list_begins[u]
         if degree <= capacity:
             edges[level_of(hotness[u], degree)] += degree
     return edges
 
 
 @kernel
-def mark_hot(first: Any, last: Any, hotness: Any, offsets: Any, capacity: Any, level: Any, room: Any, marks: Any) -> Any:
+def mark_hot(
+    first: Any, last: Any, hotness: Any, list_begins: Any, list_ends: Any, capacity: Any, level: Any, room: Any, marks: Any
+) -> Any:
     """Mark who is above `level`, and on it while `room` edges last; unmark the others."""
     for u in range(first, last):
-        degree = offsets[u + 1] - offsets[u]
+        degree = list_ends[u] - list_begins[u]
         mine = level_of(hotness[u], degree) if degree <= capacity else int64(0)
         if mine > 0 and mine == level:
             room -= degree
@@ -76,12 +78,12 @@ def mark_hot(first: Any, last: Any, hotness: Any, offsets: Any, capacity: Any, l
 
 
 @kernel
-def fresh_edges(first: Any, last: Any, candidates: Any, held: Any, offsets: Any) -> Any:
+def fresh_edges(first: Any, last: Any, candidates: Any, held: Any, list_begins: Any, list_ends: Any) -> Any:
     """(edges of the candidates that are not held, edges of all candidates)."""
     fresh = total = int64(0)
     for u in range(first, last):
         if candidates[u]:
-            total += offsets[u + 1] - offsets[u]
+            total += list_ends[u] - list_begins[u]
             if not held[u]:
-                fresh += offsets[u + 1] - offsets[u]
+                fresh += list_ends[u] - list_begins[u]
     return fresh, total

@@ -12,8 +12,9 @@ from isthmus.kernels.compile import kernel
 
 @kernel
 def lay_out(
-    lists: Any, count: Any, wanted: Any, filled: Any, offsets: Any, begins: Any, targets: Any, weights: Any, weighted: Any
-) -> Any:
+    lists: Any, count: Any, wanted: Any, filled: Any, list_begins: Any, list_ends: Any, begins: Any, targets: Any, weights: Any,
+    weighted: Any,
+) -> Any:  # fmt: skip
     """From `lists`, the first `count` of which have room in this order, to all that are wanted; returns how many.
 
     Lists that stay move towards the front, none over one before it; the others are forgotten; room is set aside behind them
@@ -28,7 +29,7 @@ def lay_out(
             filled[u] = 0
             continue
         begin = int64(begins[u])
-        size = offsets[u + 1] - offsets[u]
+        size = list_ends[u] - list_begins[u]
         if begin != at:
             for k in range(size):
                 targets[at + k] = targets[begin + k]
@@ -43,21 +44,21 @@ def lay_out(
         if wanted[u] and not filled[u]:
             begins[u] = at
             lists[kept] = u
-            at += offsets[u + 1] - offsets[u]
+            at += list_ends[u] - list_begins[u]
             kept += 1
     return kept
 
 
 @kernel
 def keep_rows(
-    vertices: Any, begins: Any, weight_begins: Any, lengths: Any, offsets: Any, targets: Any, weights: Any,
+    vertices: Any, begins: Any, weight_begins: Any, lengths: Any, list_begins: Any, list_ends: Any, targets: Any, weights: Any,
     wanted: Any, filled: Any, kept_begins: Any, kept_targets: Any, kept_weights: Any, weighted: Any,
 ) -> Any:  # fmt: skip
     """Copy the rows that are wanted, whole and not there yet; returns how many. `filled` turns 2 while a list is copied."""
     count = 0
     for i in range(vertices.size):
         u = int64(vertices[i])
-        size = offsets[u + 1] - offsets[u]
+        size = list_ends[u] - list_begins[u]
         if not wanted[u] or filled[u] or lengths[i] != size or size == 0:
             continue
         if atomic_exchange(filled, u, uint8(2)) != 0:

@@ -12,14 +12,14 @@ SHORT = 24  # entries up to which inserting is faster than sorting
 
 
 @kernel
-def lay_out(first: Any, last: Any, begin: Any, offsets: Any, cursors: Any) -> Any:
+def lay_out(first: Any, last: Any, begin: Any, arcs_before: Any, cursors: Any) -> Any:
     """Cursors at where each list begins when the lists of a run of vertices lie one behind the other.
 
-    `offsets` are those of all sides, `begin` the entries before the run.
+    `arcs_before` each vertex are counted on all sides, `begin` are the entries before the run.
     """
     for u in range(first, last):
         at = -begin
-        for side in offsets:
+        for side in arcs_before:
             at += side[u]
         cursors[u] = at
 

@@ -21,13 +21,13 @@ def contribution(u: Any, accumulative: Any, values: Any, pending: Any) -> Any:
 
 @kernel
 def contribution_of_rows(
-    vertices: Any, offsets: Any, cuts: Any, accumulative: Any, values: Any, pending: Any, priorities: Any
+    vertices: Any, list_begins: Any, list_ends: Any, cuts: Any, accumulative: Any, values: Any, pending: Any, priorities: Any
 ) -> Any:  # fmt: skip
     """Add up the contributions of `vertices`, which ascend, in every partition that holds edges of theirs."""
     p = 0
     for i in range(vertices.size):
         u = int64(vertices[i])
-        begin, end = offsets[u], offsets[u + 1]
+        begin, end = list_begins[u], list_ends[u]
         if begin == end:
             continue
         if cuts[p + 1] <= begin:
@@ -41,7 +41,7 @@ def contribution_of_rows(
 
 @kernel
 def contribution_of_range(
-    first: Any, last: Any, marks: Any, everyone: Any, offsets: Any, begin: Any, end: Any,
+    first: Any, last: Any, marks: Any, everyone: Any, list_begins: Any, list_ends: Any, begin: Any, end: Any,
     accumulative: Any, values: Any, pending: Any,
 ) -> Any:  # fmt: skip
     """The same for one partition, whose active vertices are marked; `everyone`: all of them."""
@@ -52,6 +52,6 @@ def contribution_of_range(
         u += 1
         if not everyone and marks[u] == 0:
             u = skip_unmarked(words, u, last)
-        elif max(offsets[u], begin) < min(offsets[u + 1], end):
+        elif max(list_begins[u], begin) < min(list_ends[u], end):
             total += contribution(u, accumulative, values, pending)
     return total

@@ -28,7 +28,7 @@ def skip_unmarked(words: Any, u: Any, last: Any) -> Any:
 
 @kernel
 def activity_of_rows(
-    vertices: Any, offsets: Any, cuts: Any, width: Any, weight_width: Any, block: Any, shares: Any,
+    vertices: Any, list_begins: Any, list_ends: Any, cuts: Any, width: Any, weight_width: Any, block: Any, shares: Any,
     active: Any, edges: Any, blocks: Any,
 ) -> Any:  # fmt: skip
     """Add up active vertices, their edges and the blocks they touch, per partition. `vertices` ascend.
@@ -39,7 +39,7 @@ def activity_of_rows(
     last = weight_last = int64(-1)
     for i in range(vertices.size):
         u = int64(vertices[i])
-        begin, end = offsets[u], offsets[u + 1]
+        begin, end = list_begins[u], list_ends[u]
         if begin == end:
             continue
         if cuts[p + 1] <= begin:
@@ -62,7 +62,7 @@ def activity_of_rows(
 
 @kernel
 def activity_of_range(
-    p: Any, first: Any, last: Any, marks: Any, everyone: Any, offsets: Any, begin: Any, end: Any,
+    p: Any, first: Any, last: Any, marks: Any, everyone: Any, list_begins: Any, list_ends: Any, begin: Any, end: Any,
     width: Any, weight_width: Any, block: Any, shares: Any, active: Any, edges: Any, blocks: Any,
 ) -> Any:  # fmt: skip
     """The same for one partition whose active vertices are marked; `everyone`: all of them."""
@@ -70,19 +70,24 @@ def activity_of_range(
     vertices = total = touched = int64(0)
     words = marks.view(np.uint64)
     u = int64(first) - 1
-    if everyone and shares and begin < end:  # as one list
+    if everyone and shares and begin < end:
         for v in range(first, last):
-            vertices += max(offsets[v], begin) < min(offsets[v + 1], end)
-        total, u = end - begin, int64(last)
-        touched, _ = count_blocks(begin, end, width, block, last_block)
-        if weight_width:
-            touched += count_blocks(begin, end, weight_width, block, weight_last)[0]
+            size = min(list_ends[v], end) - max(list_begins[v], begin)
+            vertices += size > 0
+            total += max(int64(0), size)
+        if total == end - begin:  # no gaps: as one list
+            u = int64(last)
+            touched, _ = count_blocks(begin, end, width, block, last_block)
+            if weight_width:
+                touched += count_blocks(begin, end, weight_width, block, weight_last)[0]
+        else:
+            vertices = total = int64(0)
     while u + 1 < last:
         u += 1
         if not everyone and marks[u] == 0:
             u = skip_unmarked(words, u, last)
             continue
-        low, high = max(offsets[u], begin), min(offsets[u + 1], end)
+        low, high = max(list_begins[u], begin), min(list_ends[u], end)
         if low >= high:
             continue
         vertices += 1
@@ -97,6 +102,15 @@ def activity_of_range(
     active[p] = vertices
     edges[p] = total
     blocks[p] = touched
+
+
+@kernel
+def arcs_between(begin: Any, end: Any, first: Any, last: Any, list_begins: Any, list_ends: Any) -> Any:
+    """How many of the slots begin:end hold arcs, of vertices first:last."""
+    total = int64(0)
+    for v in range(first, last):
+        total += max(int64(0), min(list_ends[v], end) - max(list_begins[v], begin))
+    return total
 
 
 @kernel
@@ -117,12 +131,13 @@ def list_marked(marks: Any, everyone: Any, first: Any, last: Any, out: Any) -> A
 
 @kernel
 def rows_in_range(
-    vertices: Any, offsets: Any, begin: Any, end: Any, base: Any, weight_base: Any, begins: Any, weight_begins: Any, lengths: Any
-) -> Any:
+    vertices: Any, list_begins: Any, list_ends: Any, begin: Any, end: Any, base: Any, weight_base: Any, begins: Any,
+    weight_begins: Any, lengths: Any,
+) -> Any:  # fmt: skip
     """Where the rows lie in a buffer that holds the edges begin:end from position begin - base on."""
     for i in range(vertices.size):
         u = int64(vertices[i])
-        low, high = max(offsets[u], begin), min(offsets[u + 1], end)
+        low, high = max(list_begins[u], begin), min(list_ends[u], end)
         begins[i] = low - base
         weight_begins[i] = low - weight_base
         lengths[i] = max(int64(0), high - low)
@@ -158,12 +173,12 @@ def growth(begin: Any, end: Any, width: Any, block: Any, gap: Any, extents: Any,
 
 
 @kernel
-def clip_rows(vertices: Any, offsets: Any, low: Any, high: Any, begins: Any, ends: Any) -> Any:
+def clip_rows(vertices: Any, list_begins: Any, list_ends: Any, low: Any, high: Any, begins: Any, ends: Any) -> Any:
     """The edges low:high of each vertex."""
     for i in range(vertices.size):
         u = int64(vertices[i])
-        begins[i] = max(offsets[u], low)
-        ends[i] = min(offsets[u + 1], high)
+        begins[i] = max(list_begins[u], low)
+        ends[i] = min(list_ends[u], high)
 
 
 @kernel
@@ -219,30 +234,30 @@ def plan_rows(
 
 
 @kernel
-def edges_of_rows(vertices: Any, offsets: Any) -> Any:
+def edges_of_rows(vertices: Any, list_begins: Any, list_ends: Any) -> Any:
     total = int64(0)
     for i in range(vertices.size):
         u = int64(vertices[i])
-        total += offsets[u + 1] - offsets[u]
+        total += list_ends[u] - list_begins[u]
     return total
 
 
 @kernel
-def edges_of_range(first: Any, last: Any, marks: Any, offsets: Any) -> Any:
+def edges_of_range(first: Any, last: Any, marks: Any, list_begins: Any, list_ends: Any) -> Any:
     total = int64(0)
     words = marks.view(np.uint64)
     u = int64(first) - 1
     while u + 1 < last:
         u += 1
         if marks[u]:
-            total += offsets[u + 1] - offsets[u]
+            total += list_ends[u] - list_begins[u]
         else:
             u = skip_unmarked(words, u, last)
     return total
 
 
 @kernel
-def again_in_range(first: Any, last: Any, begin: Any, end: Any, offsets: Any, marks: Any, out: Any) -> Any:
+def again_in_range(first: Any, last: Any, begin: Any, end: Any, list_begins: Any, list_ends: Any, marks: Any, out: Any) -> Any:
     """Take the marks off the vertices first:last whose edges all lie in begin:end; returns how many went to `out`."""
     count = 0
     words = marks.view(np.uint64)
@@ -251,19 +266,19 @@ def again_in_range(first: Any, last: Any, begin: Any, end: Any, offsets: Any, ma
         u += 1
         if marks[u] == 0:
             u = skip_unmarked(words, u, last)
-        elif offsets[u] >= begin and offsets[u + 1] <= end and atomic_exchange(marks, u, uint8(0)):
+        elif list_begins[u] >= begin and list_ends[u] <= end and atomic_exchange(marks, u, uint8(0)):
             out[count] = u
             count += 1
     return count
 
 
 @kernel
-def again_of_rows(vertices: Any, lengths: Any, offsets: Any, marks: Any, out: Any) -> Any:
+def again_of_rows(vertices: Any, lengths: Any, list_begins: Any, list_ends: Any, marks: Any, out: Any) -> Any:
     """Take the marks off the rows that are whole lists; the places of those that had one go to `out`. Returns how many."""
     count = 0
     for i in range(vertices.size):
         u = int64(vertices[i])
-        if marks[u] and lengths[i] == offsets[u + 1] - offsets[u] and atomic_exchange(marks, u, uint8(0)):
+        if marks[u] and lengths[i] == list_ends[u] - list_begins[u] and atomic_exchange(marks, u, uint8(0)):
             out[count] = i
             count += 1
     return count

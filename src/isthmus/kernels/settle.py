@@ -14,7 +14,8 @@ SETTLE = '''
 
 @compiled
 def settle(
-    first, last, base, weight_base, most, sign, delta, offsets, targets, weights, state, params, marks, piles, soon, later, outer, used
+    first, last, base, weight_base, most, sign, delta, list_begins, list_ends, targets, weights, state, params, marks, piles, soon, later,
+    outer, used
 ):
     """Follow at most about `most` edges; vertices elsewhere that got marked go to `outer`.
 
@@ -64,10 +65,10 @@ def settle(
         waiting -= 1
         piles[u - first] = 0
         atomic_exchange(marks, u, np.uint8(0))
-        x = source(u, offsets[u + 1] - offsets[u], state, params)
+        x = source(u, list_ends[u] - list_begins[u], state, params)
         vertices += 1
-        edges += offsets[u + 1] - offsets[u]
-        for e in range(offsets[u], offsets[u + 1]):
+        edges += list_ends[u] - list_begins[u]
+        for e in range(list_begins[u], list_ends[u]):
             v = np.int64(targets[e - base])
             if not edge(x, u, v, {weight_of_range}, state, params):
                 continue

@@ -7,7 +7,8 @@ machine code again on the next run. (Closing over a compiled function instead wo
 
 Two loops deliver edges: `push_rows` for a list of active vertices whose edges lie anywhere in a buffer, and
 `push_range` for a run of vertices whose edges lie side by side. Both take the weights' positions separately,
-because a list of targets and its weights are two arrays.
+because a list of targets and its weights are two arrays. `list_begins` and `list_ends` say where the whole list of each vertex
+lies among all edges, with or without gaps behind it. What a gap holds may be prefetched, as targets ahead are, and no more.
 
 A program that pulls has instead `nothing(params)`, a total to start with, `sent(total, u, w, state, params)`, the total
 with an in-edge u -> v added, and `received(v, total, state, params)`: no atomics per edge, for programs whose vertices
@@ -53,7 +54,9 @@ compiled = njit(nogil=True, cache=True, error_model="numpy")
 LOOPS = '''
 
 @compiled
-def push_rows(vertices, begins, weight_begins, lengths, row, skip, edges, offsets, targets, weights, state, params, marks, queue, used):
+def push_rows(
+    vertices, begins, weight_begins, lengths, row, skip, edges, list_begins, list_ends, targets, weights, state, params, marks, queue, used
+):
     """Edges of vertices[row:], from the skip-th edge of the first on, `edges` in all. Returns entries in `queue`."""
     while edges > 0:
         count = min(lengths[row] - skip, edges)
@@ -61,7 +64,7 @@ def push_rows(vertices, begins, weight_begins, lengths, row, skip, edges, offset
             row += 1
             continue
         u = np.int64(vertices[row])
-        x = source(u, offsets[u + 1] - offsets[u], state, params)
+        x = source(u, list_ends[u] - list_begins[u], state, params)
         at = begins[row] + skip
         {first_weight_of_row}
         for j in range(count):
@@ -79,15 +82,18 @@ def push_rows(vertices, begins, weight_begins, lengths, row, skip, edges, offset
 
 
 @compiled
-def push_range(first, last, begin, end, base, weight_base, active, everyone, offsets, targets, weights, state, params, marks, queue, used):
+def push_range(
+    first, last, begin, end, base, weight_base, active, everyone, list_begins, list_ends, targets, weights, state, params, marks, queue,
+    used
+):
     """Edges begin:end of the active vertices first:last; edge e lies at targets[e - base], weights[e - weight_base]."""
     for u in range(first, last):
         if not everyone and active[u] == 0:
             continue
-        low, high = max(offsets[u], begin), min(offsets[u + 1], end)
+        low, high = max(list_begins[u], begin), min(list_ends[u], end)
         if low >= high:
             continue
-        x = source(u, offsets[u + 1] - offsets[u], state, params)
+        x = source(u, list_ends[u] - list_begins[u], state, params)
         for e in range(low, high):
             if e + AHEAD < end:
                 prefetch(state[{touched}], np.int64(targets[e - base + AHEAD]))
@@ -103,7 +109,9 @@ def push_range(first, last, begin, end, base, weight_base, active, everyone, off
 PULL = '''
 
 @compiled
-def push_rows(vertices, begins, weight_begins, lengths, row, skip, edges, offsets, targets, weights, state, params, marks, queue, used):
+def push_rows(
+    vertices, begins, weight_begins, lengths, row, skip, edges, list_begins, list_ends, targets, weights, state, params, marks, queue, used
+):
     while edges > 0:
         count = min(lengths[row] - skip, edges)
         if count == 0:
@@ -123,9 +131,12 @@ def push_rows(vertices, begins, weight_begins, lengths, row, skip, edges, offset
 
 
 @compiled
-def push_range(first, last, begin, end, base, weight_base, active, everyone, offsets, targets, weights, state, params, marks, queue, used):
+def push_range(
+    first, last, begin, end, base, weight_base, active, everyone, list_begins, list_ends, targets, weights, state, params, marks, queue,
+    used
+):
     for v in range(first, last):
-        low, high = max(offsets[v], begin), min(offsets[v + 1], end)
+        low, high = max(list_begins[v], begin), min(list_ends[v], end)
         if low >= high or (not everyone and active[v] == 0):
             continue
         total = nothing(params)
@@ -139,7 +150,9 @@ def push_range(first, last, begin, end, base, weight_base, active, everyone, off
 SEEK = '''
 
 @compiled
-def seek_rows(vertices, begins, weight_begins, lengths, row, skip, edges, offsets, targets, weights, state, params, marks, queue, used):
+def seek_rows(
+    vertices, begins, weight_begins, lengths, row, skip, edges, list_begins, list_ends, targets, weights, state, params, marks, queue, used
+):
     while edges > 0:
         count = min(lengths[row] - skip, edges)
         u = np.int64(vertices[row])
@@ -159,11 +172,14 @@ def seek_rows(vertices, begins, weight_begins, lengths, row, skip, edges, offset
 
 
 @compiled
-def seek_range(first, last, begin, end, base, weight_base, active, everyone, offsets, targets, weights, state, params, marks, queue, used):
+def seek_range(
+    first, last, begin, end, base, weight_base, active, everyone, list_begins, list_ends, targets, weights, state, params, marks, queue,
+    used
+):
     for u in range(first, last):
         if (not everyone and active[u] == 0) or marks[u]:
             continue
-        for e in range(max(offsets[u], begin), min(offsets[u + 1], end)):
+        for e in range(max(list_begins[u], begin), min(list_ends[u], end)):
             if found(u, np.int64(targets[e - base]), state, params):
                 if atomic_exchange(marks, u, np.uint8(1)) == 0:
                     if used < queue.size:

@@ -1,7 +1,7 @@
 """Loops of PageRank: sweeps in place over edges that are near or delivered, and passes over vertices before and after edges.
 
 A vertex's share is its rank over its divisor, what each of its edges carries; a vertex without edges has its whole rank as
-its share. So shares alone say what all ranks are. The divisors are out-degrees, and None where `offsets` tells them.
+its share. So shares alone say what all ranks are. The divisors are out-degrees, and None where the lists tell them.
 `teleports` is None where all are even; `base` is then what every vertex gets, else the factor of its teleport. What a vertex goes
 by, its `rules`, are (divisors, teleports, base, alpha, over). `weights` is empty where every edge counts the same.
 """
@@ -19,8 +19,8 @@ AHEAD = 64  # edges whose shares are asked for in advance: a fifth of the time o
 
 
 @inline
-def divisor(divisors: Any, offsets: Any, v: Any) -> Any:
-    return float64(offsets[v + 1] - offsets[v] if divisors is None else divisors[v])
+def divisor(divisors: Any, list_begins: Any, list_ends: Any, v: Any) -> Any:
+    return float64(list_ends[v] - list_begins[v] if divisors is None else divisors[v])
 
 
 @inline
@@ -29,14 +29,14 @@ def gift(teleports: Any, base: Any, v: Any) -> Any:
 
 
 @kernel
-def share_out(first: Any, last: Any, offsets: Any, divisors: Any, ranks: Any, shares: Any) -> Any:
+def share_out(first: Any, last: Any, list_begins: Any, list_ends: Any, divisors: Any, ranks: Any, shares: Any) -> Any:
     """Turn ranks into shares, which may round them, and leave zeros.
 
     Returns the sum of ranks that the shares stand for, and of those that have no edge to follow.
     """
     mass = stuck = 0.0
     for v in range(first, last):
-        d = divisor(divisors, offsets, v)
+        d = divisor(divisors, list_begins, list_ends, v)
         size = d if d > 0 else 1.0
         shares[v] = ranks[v] / size
         ranks[v] = 0.0
@@ -48,12 +48,12 @@ def share_out(first: Any, last: Any, offsets: Any, divisors: Any, ranks: Any, sh
 
 
 @kernel
-def receive(first: Any, last: Any, offsets: Any, rules: Any, scale: Any, shares: Any, ranks: Any) -> Any:
+def receive(first: Any, last: Any, list_begins: Any, list_ends: Any, rules: Any, scale: Any, shares: Any, ranks: Any) -> Any:
     """Turn sums of shares into ranks, `scale` times; returns how far these are from those that were shared out."""
     divisors, teleports, base, alpha, _ = rules
     change = 0.0
     for v in range(first, last):
-        d = divisor(divisors, offsets, v)
+        d = divisor(divisors, list_begins, list_ends, v)
         before = float64(shares[v]) * (d if d > 0 else 1.0)
         rank = alpha * ranks[v] + gift(teleports, base, v)
         ranks[v] = scale * rank
@@ -62,11 +62,11 @@ def receive(first: Any, last: Any, offsets: Any, rules: Any, scale: Any, shares:
 
 
 @inline
-def aim(v: Any, offsets: Any, rules: Any, shares: Any) -> Any:
+def aim(v: Any, list_begins: Any, list_ends: Any, rules: Any, shares: Any) -> Any:
     """Where the share of v goes: (divisor, rank before, what of the new share depends on nobody, what the total is multiplied by)."""
     divisors, teleports, base, alpha, over = rules
     real = shares.dtype.type
-    d = divisor(divisors, offsets, v)
+    d = divisor(divisors, list_begins, list_ends, v)
     size = d if d > 0 else 1.0
     before = float64(shares[v]) * size
     smaller = real(1) / real(size)
@@ -99,8 +99,8 @@ def add_up(sums: Any, mass: Any, stuck: Any, change: Any) -> None:
 
 @quick_kernel
 def sweep_range(
-    first: Any, last: Any, begin: Any, end: Any, base: Any, weight_base: Any, active: Any, everyone: Any, offsets: Any, targets: Any,
-    weights: Any, state: Any, params: Any, marks: Any, queue: Any, used: Any,
+    first: Any, last: Any, begin: Any, end: Any, base: Any, weight_base: Any, active: Any, everyone: Any, list_begins: Any,
+    list_ends: Any, targets: Any, weights: Any, state: Any, params: Any, marks: Any, queue: Any, used: Any,
 ) -> Any:  # fmt: skip
     """Renew the shares of first:last from their in-neighbours', `over` times as far as these say; in place of a program's `push_range`.
 
@@ -113,10 +113,10 @@ def sweep_range(
     four, ahead, all_edges = uint64(4), uint64(AHEAD), uint64(max(end - base, 0))
     mass = stuck = change = 0.0
     for v in range(first, last):
-        low, high = max(offsets[v], begin), min(offsets[v + 1], end)
+        low, high = max(list_begins[v], begin), min(list_ends[v], end)
         if (low >= high and marks is not None) or (not everyone and active[v] == 0):
             continue
-        goal = aim(v, offsets, rules, shares)
+        goal = aim(v, list_begins, list_ends, rules, shares)
         total = real(0)
         if weights.size:
             for k in range(high - low):
@@ -132,7 +132,7 @@ def sweep_range(
                 e += four
             for k in range(e, stop):
                 total += shares[int64(targets[k])]
-        if high - low == offsets[v + 1] - offsets[v]:
+        if high - low == list_ends[v] - list_begins[v]:
             found = renew(v, goal, total, shares)
             mass, stuck, change = mass + found[0], stuck + found[1], change + found[2]
         else:
@@ -144,8 +144,8 @@ def sweep_range(
 
 @quick_kernel
 def sweep_rows(
-    vertices: Any, begins: Any, weight_begins: Any, lengths: Any, row: Any, skip: Any, edges: Any, offsets: Any, targets: Any,
-    weights: Any, state: Any, params: Any, marks: Any, queue: Any, used: Any,
+    vertices: Any, begins: Any, weight_begins: Any, lengths: Any, row: Any, skip: Any, edges: Any, list_begins: Any, list_ends: Any,
+    targets: Any, weights: Any, state: Any, params: Any, marks: Any, queue: Any, used: Any,
 ) -> Any:  # fmt: skip
     """As `sweep_range`, in place of a program's `push_rows`."""
     (ranks, shares), (rules, sums) = state, params
@@ -157,12 +157,12 @@ def sweep_rows(
             row += 1
             continue
         v = int64(vertices[row])
-        goal = aim(v, offsets, rules, shares)
+        goal = aim(v, list_begins, list_ends, rules, shares)
         total = real(0)
         for e in range(begins[row] + skip, begins[row] + skip + count):
             share = shares[int64(targets[e])]
             total += share * real(weights[weight_begins[row] - begins[row] + e]) if weights.size else share
-        if count == offsets[v + 1] - offsets[v]:
+        if count == list_ends[v] - list_begins[v]:
             found = renew(v, goal, total, shares)
             mass, stuck, change = mass + found[0], stuck + found[1], change + found[2]
         else:
@@ -176,7 +176,7 @@ def sweep_rows(
 
 
 @quick_kernel
-def sweep_rest(first: Any, last: Any, offsets: Any, lacking: Any, state: Any, params: Any, marks: Any) -> Any:
+def sweep_rest(first: Any, last: Any, list_begins: Any, list_ends: Any, lacking: Any, state: Any, params: Any, marks: Any) -> Any:
     """Renew the shares of those of first:last that have no list, or whose lists came in parts, and take their sums and marks away.
 
     `lacking` says whether anyone may have no list; returns how many of these have none.
@@ -185,9 +185,9 @@ def sweep_rest(first: Any, last: Any, offsets: Any, lacking: Any, state: Any, pa
     mass = stuck = change = 0.0
     lack = 0
     for v in range(first, last):
-        if marks[v] or (lacking and offsets[v] == offsets[v + 1]):
+        if marks[v] or (lacking and list_begins[v] == list_ends[v]):
             lack += marks[v] == 0
-            found = renew(v, aim(v, offsets, rules, shares), shares.dtype.type(ranks[v]), shares)
+            found = renew(v, aim(v, list_begins, list_ends, rules, shares), shares.dtype.type(ranks[v]), shares)
             mass, stuck, change = mass + found[0], stuck + found[1], change + found[2]
             ranks[v] = 0.0
             marks[v] = 0
@@ -196,16 +196,18 @@ def sweep_rest(first: Any, last: Any, offsets: Any, lacking: Any, state: Any, pa
 
 
 @quick_kernel
-def step(first: Any, last: Any, offsets: Any, targets: Any, weights: Any, rules: Any, scale: Any, shares: Any, ranks: Any) -> Any:
+def step(
+    first: Any, last: Any, list_begins: Any, list_ends: Any, targets: Any, weights: Any, rules: Any, scale: Any, shares: Any, ranks: Any
+) -> Any:
     """Ranks of first:last, `scale` times, from shares that stay as they are; returns how far they are from those shared out."""
     divisors, teleports, base, alpha, _ = rules
-    ahead, all_edges = uint64(AHEAD), uint64(offsets[last])
+    ahead, all_edges = uint64(AHEAD), uint64(list_ends[last - 1])  # of an empty piece nobody asks
     change = 0.0
     for v in range(first, last):
-        d = divisor(divisors, offsets, v)
+        d = divisor(divisors, list_begins, list_ends, v)
         before = float64(shares[v]) * (d if d > 0 else 1.0)
         total = 0.0
-        for e in range(uint64(offsets[v]), uint64(offsets[v + 1])):
+        for e in range(uint64(list_begins[v]), uint64(list_ends[v])):
             if e + ahead < all_edges:
                 prefetch(shares, int64(targets[e + ahead]))
             share = float64(shares[int64(targets[e])])
@@ -217,16 +219,16 @@ def step(first: Any, last: Any, offsets: Any, targets: Any, weights: Any, rules:
 
 
 @kernel
-def even_cuts(offsets: Any, cuts: Any) -> Any:
-    """Fill `cuts` with vertices that part all vertices and their edges evenly."""
-    n, last = offsets.size - 1, cuts.size - 1
-    whole = offsets[n] + n
+def even_cuts(list_begins: Any, slots: Any, cuts: Any) -> Any:
+    """Fill `cuts` with vertices that part all vertices and their edges evenly, as far as gaps are spread evenly."""
+    n, last = list_begins.size, cuts.size - 1
+    whole = slots + n
     for k in range(cuts.size):
         wanted = whole * k // max(last, 1)
         low, high = 0, n
         while low < high:
             middle = (low + high) // 2
-            if offsets[middle] + middle < wanted:
+            if list_begins[middle] + middle < wanted:
                 low = middle + 1
             else:
                 high = middle

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import int32, int64, uint64
+from numba import float64, int32, int64, uint64
 
 from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_load
 from isthmus.kernels.compile import inline, kernel
@@ -33,14 +33,16 @@ def flush(buffer: Any, count: Any, queue: Any, tail: Any) -> Any:
 
 
 @kernel
-def top_down(queue: Any, first: Any, last: Any, offsets: Any, targets: Any, levels: Any, level: Any, out: Any, tail: Any) -> Any:
+def top_down(
+    queue: Any, first: Any, last: Any, list_begins: Any, list_ends: Any, targets: Any, levels: Any, level: Any, out: Any, tail: Any
+) -> Any:
     """Follow the edges of queue[first:last]; returns the edges of the vertices found."""
     buffer = np.empty(BUFFER, np.uint32)
     count = 0
     edges = int64(0)
     for i in range(first, last):
         u = int64(queue[i])
-        for e in range(offsets[u], offsets[u + 1]):
+        for e in range(list_begins[u], list_ends[u]):
             v = int64(targets[e])
             if levels[v] == UNSEEN and atomic_cas(levels, v, int32(UNSEEN), int32(level)) == UNSEEN:
                 if count == BUFFER:
@@ -48,15 +50,16 @@ def top_down(queue: Any, first: Any, last: Any, offsets: Any, targets: Any, leve
                     count = 0
                 buffer[count] = v
                 count += 1
-                edges += offsets[v + 1] - offsets[v]
+                edges += list_ends[v] - list_begins[v]
     flush(buffer, count, out, tail)
     return edges
 
 
 @kernel
 def top_down_alone(
-    queue: Any, size: Any, offsets: Any, targets: Any, levels: Any, level: Any, limit: Any, out: Any, most_edges: Any, counted: Any
-) -> Any:
+    queue: Any, size: Any, list_begins: Any, list_ends: Any, targets: Any, levels: Any, level: Any, limit: Any, out: Any,
+    most_edges: Any, counted: Any,
+) -> Any:  # fmt: skip
     """Whole levels on one thread while they are small; counted[k, :] = the vertices and edges of the k-th.
 
     Returns (vertices in the queue, whether they are in `out`, levels done, edges of the queue).
@@ -65,7 +68,7 @@ def top_down_alone(
     done = 0
     walked = int64(0)
     a, b = queue, out
-    edges = count_edges(a, size, offsets)
+    edges = count_edges(a, size, list_begins, list_ends)
     while size > 0 and edges <= most_edges and level <= limit and done < counted.shape[0] and walked < MOST_WALKED:
         counted[done, 0], counted[done, 1] = size, edges
         walked += edges
@@ -73,13 +76,13 @@ def top_down_alone(
         edges = int64(0)
         for i in range(size):
             u = int64(a[i])
-            for e in range(offsets[u], offsets[u + 1]):
+            for e in range(list_begins[u], list_ends[u]):
                 v = int64(targets[e])
                 if levels[v] == UNSEEN:
                     levels[v] = level
                     b[count] = v
                     count += 1
-                    edges += offsets[v + 1] - offsets[v]
+                    edges += list_ends[v] - list_begins[v]
         a, b = b, a
         swapped = not swapped
         size = count
@@ -93,7 +96,10 @@ LINES = 6
 
 
 @inline
-def follow(first: Any, last: Any, piles: Any, sizes: Any, offsets: Any, targets: Any, levels: Any, level: Any, out: Any, count: Any) -> Any:
+def follow(
+    first: Any, last: Any, piles: Any, sizes: Any, list_begins: Any, list_ends: Any, targets: Any, levels: Any, level: Any, out: Any,
+    count: Any,
+) -> Any:  # fmt: skip
     """Follow the edges of first:last of the vertices in all piles, one behind the other; finds go to `out`.
 
     Returns (vertices in `out`, edges of those found).
@@ -103,20 +109,20 @@ def follow(first: Any, last: Any, piles: Any, sizes: Any, offsets: Any, targets:
     for m in range(piles.shape[0]):
         for i in range(max(first - before, 0), min(last - before, sizes[m, 0])):
             u = int64(piles[m, i])
-            for e in range(uint64(offsets[u]), uint64(offsets[u + 1])):
+            for e in range(uint64(list_begins[u]), uint64(list_ends[u])):
                 v = int64(targets[e])
                 if levels[v] == UNSEEN and atomic_cas(levels, v, int32(UNSEEN), int32(level)) == UNSEEN:
                     out[count] = v
                     count += 1
-                    edges += offsets[v + 1] - offsets[v]
+                    edges += list_ends[v] - list_begins[v]
         before += sizes[m, 0]
     return count, edges
 
 
 @kernel
 def descend(
-    member: Any, members: Any, gate: Any, piles: Any, sizes: Any, edges: Any, offsets: Any, targets: Any, levels: Any, level: Any,
-    limit: Any, least_edges: Any, most_edges: Any, counted: Any,
+    member: Any, members: Any, gate: Any, piles: Any, sizes: Any, edges: Any, list_begins: Any, list_ends: Any, targets: Any,
+    levels: Any, level: Any, limit: Any, least_edges: Any, most_edges: Any, counted: Any,
 ) -> Any:  # fmt: skip
     """Whole levels, all members together, while they are neither too small nor too large for that.
 
@@ -133,13 +139,14 @@ def descend(
         count, found = 0, int64(0)
         if edges <= SHORT * size:
             first, last = size * member // members, size * (member + 1) // members
-            count, found = follow(first, last, here, sizes[now], offsets, targets, levels, level, out, count)
+            count, found = follow(first, last, here, sizes[now], list_begins, list_ends, targets, levels, level, out, count)
         else:
             while True:
                 first = atomic_add(gate, HEAD + turn, TURN)
                 if first >= size:
                     break
-                count, more = follow(first, min(first + TURN, size), here, sizes[now], offsets, targets, levels, level, out, count)
+                last = min(first + TURN, size)
+                count, more = follow(first, last, here, sizes[now], list_begins, list_ends, targets, levels, level, out, count)
                 found += more
         sizes[then, member, 0] = count
         atomic_add(gate, EDGES + turn, found)
@@ -166,7 +173,9 @@ def total(sizes: Any) -> Any:
 
 
 @kernel
-def bottom_up(first: Any, last: Any, offsets: Any, targets: Any, levels: Any, level: Any, front: Any, fresh: Any) -> Any:
+def bottom_up(
+    first: Any, last: Any, list_begins: Any, list_ends: Any, targets: Any, levels: Any, level: Any, front: Any, fresh: Any
+) -> Any:
     """Unseen vertices of first:last look for a neighbour in the frontier's bitmap; first is a multiple of 64.
 
     Returns how many found one.
@@ -177,7 +186,7 @@ def bottom_up(first: Any, last: Any, offsets: Any, targets: Any, levels: Any, le
         for v in range(word << 6, min((word + 1) << 6, last)):
             if levels[v] != UNSEEN:
                 continue
-            for e in range(uint64(offsets[v]), uint64(offsets[v + 1])):  # unsigned: no look at whether an index counts from the end
+            for e in range(uint64(list_begins[v]), uint64(list_ends[v])):  # unsigned: no look at whether an index counts from the end
                 u = uint64(targets[e])
                 if front[u >> uint64(6)] >> (u & uint64(63)) & uint64(1):
                     levels[v] = level
@@ -197,7 +206,7 @@ def queue_to_bits(queue: Any, size: Any, front: Any) -> Any:
 
 
 @kernel
-def bits_to_queue(front: Any, offsets: Any, queue: Any) -> Any:
+def bits_to_queue(front: Any, list_begins: Any, list_ends: Any, queue: Any) -> Any:
     """(vertices, their edges)."""
     count = 0
     edges = int64(0)
@@ -208,23 +217,42 @@ def bits_to_queue(front: Any, offsets: Any, queue: Any) -> Any:
             if bits & uint64(1):
                 queue[count] = v
                 count += 1
-                edges += offsets[v + 1] - offsets[v]
+                edges += list_ends[v] - list_begins[v]
             bits >>= uint64(1)
             v += 1
     return count, edges
 
 
 @kernel
-def count_edges(queue: Any, size: Any, offsets: Any) -> Any:
+def count_edges(queue: Any, size: Any, list_begins: Any, list_ends: Any) -> Any:
     edges = int64(0)
     for i in range(size):
         u = int64(queue[i])
-        edges += offsets[u + 1] - offsets[u]
+        edges += list_ends[u] - list_begins[u]
     return edges
 
 
 @kernel
+def mean_weight(weights: Any, list_begins: Any, list_ends: Any, first: Any, last: Any, base: Any, step: Any, most: Any) -> Any:
+    """The mean size of every step-th weight in the lists of first:last, at most `most` of them; edge e's is weights[e - base]."""
+    total = 0.0
+    count = 0
+    skip = int64(0)  # edges to pass over before the next that counts
+    for u in range(first, last):
+        e = list_begins[u] + skip
+        while e < list_ends[u] and count < most:
+            total += abs(float64(weights[e - base]))
+            count += 1
+            e += step
+        if count == most:
+            break
+        skip = e - list_ends[u]
+    return total / max(count, 1)
+
+
+@kernel
 def mean(weights: Any, step: Any) -> Any:
+    """The same of all weights, where lists have no gaps."""
     total = 0.0
     count = 0
     for e in range(0, weights.size, step):

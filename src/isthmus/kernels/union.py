@@ -32,19 +32,19 @@ def link(parents: Any, u: Any, v: Any) -> Any:
 
 
 @kernel
-def link_nth(first: Any, last: Any, nth: Any, offsets: Any, targets: Any, parents: Any) -> Any:
+def link_nth(first: Any, last: Any, nth: Any, list_begins: Any, list_ends: Any, targets: Any, parents: Any) -> Any:
     """Link every vertex of first:last with its nth neighbour."""
     for u in range(first, last):
-        e = offsets[u] + nth
-        if e < offsets[u + 1]:
+        e = list_begins[u] + nth
+        if e < list_ends[u]:
             link(parents, u, int64(targets[e]))
 
 
 @kernel
-def link_rest(first: Any, last: Any, skip: Any, giant: Any, offsets: Any, targets: Any, parents: Any) -> Any:
+def link_rest(first: Any, last: Any, skip: Any, giant: Any, list_begins: Any, list_ends: Any, targets: Any, parents: Any) -> Any:
     """Link every vertex outside the giant component with its neighbours from the skip-th on."""
     for u in range(first, last):
         if int64(parents[u]) == giant:
             continue
-        for e in range(offsets[u] + skip, offsets[u + 1]):
+        for e in range(list_begins[u] + skip, list_ends[u]):
             link(parents, u, int64(targets[e]))

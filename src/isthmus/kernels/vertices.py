@@ -41,11 +41,11 @@ def take_again(rows: Any, values: Any, residual: Any, deltas: Any) -> Any:
 
 
 @kernel
-def mark_equal(values: Any, wanted: Any, offsets: Any, marks: Any, first: Any, last: Any) -> Any:
+def mark_equal(values: Any, wanted: Any, list_begins: Any, list_ends: Any, marks: Any, first: Any, last: Any) -> Any:
     """Mark the vertices that have a value and any edge; returns how many."""
     count = 0
     for u in range(first, last):
-        marks[u] = values[u] == wanted and offsets[u + 1] > offsets[u]
+        marks[u] = values[u] == wanted and list_ends[u] > list_begins[u]
         count += marks[u]
     return count
 

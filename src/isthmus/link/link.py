@@ -18,7 +18,7 @@ import numpy as np
 from isthmus.memory import format_size
 
 if TYPE_CHECKING:
-    from isthmus.link.requests import Lists
+    from isthmus.link.requests import ListSpans
 
 Array = np.ndarray[Any, Any]
 
@@ -125,11 +125,11 @@ class Link(ABC):
     def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
         """Fill `buffer`; returns the number of requests it took. Raises StoreError naming file and offset."""
 
-    def gather(self, extents: Extents, buffer: Array, lists: Lists, channel: int = 0) -> int:
+    def gather(self, extents: Extents, buffer: Array, lists: ListSpans, channel: int = 0) -> int:
         """As `move`, for a kernel that will read these lists and nothing else of it."""
         return self.move(extents, buffer, channel)
 
-    def page(self, extents: Extents, buffer: Array, lists: Lists, channel: int = 0) -> int:
+    def page(self, extents: Extents, buffer: Array, lists: ListSpans, channel: int = 0) -> int:
         """As `gather`, through pages that stay near."""
         return self.move(extents, buffer, channel)
 

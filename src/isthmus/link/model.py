@@ -29,7 +29,7 @@ from isthmus.link.device import Device
 from isthmus.link.hints import Hint
 from isthmus.link.link import CHANNELS, Array, Extents, Link, Moved
 from isthmus.link.managed import ManagedMemory, Migrated, copy
-from isthmus.link.requests import Lists
+from isthmus.link.requests import ListSpans
 
 
 class ModelLink(Link):
@@ -62,7 +62,7 @@ class ModelLink(Link):
         copies = int(extents.lengths.size)
         return self._count(channel, Moved(moved, 0, self._full(moved), copies, link_seconds=costs.bulk(self.device, moved, copies)))
 
-    def gather(self, extents: Extents, buffer: Array, lists: Lists, channel: int = 0) -> int:
+    def gather(self, extents: Extents, buffer: Array, lists: ListSpans, channel: int = 0) -> int:
         """Fill `buffer` with extents, which hold the lists that a kernel reads; returns the requests it would make."""
         copy(self._sections, extents, buffer.view(np.uint8))
         return self._count(channel, self._direct(lists.extents()))
@@ -82,7 +82,7 @@ class ModelLink(Link):
             ),
         )  # fmt: skip
 
-    def page(self, extents: Extents, buffer: Array, lists: Lists, channel: int = 0) -> int:
+    def page(self, extents: Extents, buffer: Array, lists: ListSpans, channel: int = 0) -> int:
         """Fill `buffer` with extents, which hold the lists that a kernel reads out of managed pages.
 
         Pages that are not near come, at a fault; or, where they are mapped from the start, while there is room.

@@ -17,7 +17,7 @@ from isthmus.link.link import Array, Extents
 
 
 @dataclass
-class Lists:
+class ListSpans:
     """Entries begins[i]:ends[i] that a kernel reads, from as many sections as there are widths.
 
     Targets, and right behind them weights where they count.

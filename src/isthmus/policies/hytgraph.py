@@ -3,7 +3,7 @@
 HyTGraph (Wang et al., ICDE 2023, and its journal version), section V and Algorithm 1. A request carries m bytes (the
 link's block), a round trip MR requests. Per partition:
 
-    (1) filter      ceil(bytes of its edges / m / MR)
+    (1) filter      ceil(bytes of its edges / m / MR), gaps between lists included
     (2) compaction  ceil(packed bytes / m / MR) + packed bytes / packing rate,
                     packed bytes = bytes of its active edges + active vertices x index bytes
     (3) zero-copy   ceil(requests of its active lists / MR) x RTTzc, RTTzc = gamma + (1 - gamma) x share of active edges
@@ -73,7 +73,7 @@ class HyTGraph(Policy):
         packed = activity.edges * entry_bytes + activity.vertices * self._index_bytes
         share = activity.edges / np.maximum(activity.partition_edges, 1)
         return Costs(
-            self._trips(activity.partition_edges * entry_bytes, full),
+            self._trips(activity.partition_slots * entry_bytes, full),
             self._trips(packed, full) + packed / self._packing_rate,
             self._trips(activity.blocks, self._in_a_round_trip) * (self._gamma + (1 - self._gamma) * share),
         )

@@ -51,14 +51,14 @@ class Cheapest(Policy):
         self._packs = packs
 
     def choose(self, activity: Activity, profile: Profile, entry_bytes: int) -> Array:
-        whole = profile.seconds(activity.partition_edges * entry_bytes, 0)
+        whole = profile.seconds(activity.partition_slots * entry_bytes, 0)
         single = profile.seconds(0, activity.blocks)
         apart = single < (SURELY if self._packs else 1.0) * whole
         cheaper = np.where(apart, ZERO_COPY, FILTER)
         if self._packs:
             packed_bytes = activity.edges * entry_bytes + activity.vertices * INDEX_BYTES
             packed = packed_bytes / min(profile.bandwidth, profile.compaction)
-            fewer = packed_bytes < np.where(apart, activity.blocks * profile.block, activity.partition_edges * entry_bytes)
+            fewer = packed_bytes < np.where(apart, activity.blocks * profile.block, activity.partition_slots * entry_bytes)
             packed *= np.where(fewer & profile.packs_ahead, FEWEST_BYTES, 1.0)
             cheaper = np.where(packed < np.where(apart, single, whole), COMPACTION, cheaper)
         return np.where(activity.edges > 0, cheaper, NOTHING)

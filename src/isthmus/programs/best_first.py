@@ -27,13 +27,13 @@ class BestFirst:
     def part(self, values: Array, frontier: Any, facts: Facts) -> None:
         if frontier.list is not None or frontier.everyone:
             return
-        if frontier.edges(facts.offsets, facts.team) * WORTH < int(facts.offsets[-1]):
+        if frontier.edges(facts.lists, facts.team) * WORTH < facts.lists.arcs:
             return
         step = max(1, facts.vertices // LOOKED_AT)
         seen = np.flatnonzero(frontier.marks[: facts.vertices : step]) * step
         if not seen.size:
             return
-        degree = max(1.0, float(facts.offsets[-1]) / facts.vertices)
+        degree = max(1.0, facts.lists.arcs / facts.vertices)
         least = float(np.quantile(values[seen] * self._sign, 1 / degree, method="higher"))
         self.bound = least if self.bound is None else max(least, wider(self.bound))
         frontier.defer(values, self.bound, self._sign, facts.team)

@@ -68,7 +68,7 @@ class BFS(Monotone):
 
     def begin(self, facts: Facts) -> State:
         state = super().begin(facts)
-        self._left = int(facts.offsets[-1])  # edges of vertices that were not active yet
+        self._left = facts.lists.arcs  # edges of vertices that were not active yet
         self._level = 0
         self._seeking = False
         self._unreached: Array | None = None  # since the first time it sought
@@ -82,7 +82,7 @@ class BFS(Monotone):
         """Turn round when the unreached have fewer edges to move than the frontier has to follow."""
         self._level += 1
         state.params = (*state.params[:-1], self._level)
-        edges = frontier.edges(facts.offsets, facts.team)
+        edges = frontier.edges(facts.lists, facts.team)
         self._left -= edges
         self._seeking = not facts.directed and edges > FEW_EDGES and self._left < SEEK_SHARE * edges and self._level <= state.params[0]
         if self._seeking:
@@ -106,7 +106,8 @@ class BFS(Monotone):
         left, marks, n = self._unreached, frontier.marks, facts.vertices
         if left is not None:
             return int(sum(facts.team.split(lambda a, b: vertices.mark_left(left, marks, a, b), n)))
-        found = sum(facts.team.split(lambda a, b: vertices.mark_equal(distances, INT_MAX, facts.offsets, marks, a, b), n))
+        lists = facts.lists.arrays
+        found = sum(facts.team.split(lambda a, b: vertices.mark_equal(distances, INT_MAX, *lists, marks, a, b), n))
         self._unreached = marks.copy()
         return int(found)
 
@@ -135,7 +136,7 @@ class Search:
         self._room = min(facts.vertices, GANG)  # for what a member finds in a level
         self._piles: Array | None = None  # of which a level touches as much as it has vertices
         self._told = 0
-        self._left = int(edges.offsets[-1])  # edges of vertices not seen yet, about
+        self._left = edges.lists.arcs  # edges of vertices not seen yet, about
 
     def run(self, start: Array | None) -> None:
         assert start is not None
@@ -143,7 +144,7 @@ class Search:
         self._queue[:size] = start
         self._levels[start] = 0
         level = 1
-        edges = int(traversal.count_edges(self._queue, size, self._edges.offsets))
+        edges = int(traversal.count_edges(self._queue, size, *self._edges.lists.arrays))
         while size and level <= self._limit:
             if edges < sizes.now.search_alone or (edges <= FEW_EDGES and self._facts.team.size == 1):
                 size, level, edges = self._alone(size, level)
@@ -158,7 +159,7 @@ class Search:
     def _alone(self, size: int, level: int) -> tuple[int, int, int]:
         counted = np.empty((sizes.now.search_levels, 2), np.int64)
         size, swapped, done, edges = traversal.top_down_alone(
-            self._queue, size, self._edges.offsets, self._edges.targets, self._levels, level, self._limit, self._spare,
+            self._queue, size, *self._edges.lists.arrays, self._edges.targets, self._levels, level, self._limit, self._spare,
             2 * sizes.now.search_alone if self._facts.team.size > 1 else FEW_EDGES, counted,
         )  # fmt: skip
         if swapped:
@@ -184,7 +185,7 @@ class Search:
 
         def work(member: int) -> None:
             traversal.descend(
-                member, team.size, gate, piles, filled, edges, self._edges.offsets, self._edges.targets, self._levels, level,
+                member, team.size, gate, piles, filled, edges, *self._edges.lists.arrays, self._edges.targets, self._levels, level,
                 self._limit, sizes.now.search_alone // 4, max(most, edges), counted,
             )  # fmt: skip
 
@@ -202,7 +203,7 @@ class Search:
 
         def part(member: int, index: int) -> None:
             found[member] += traversal.top_down(
-                self._queue, index * step, min((index + 1) * step, size), self._edges.offsets, self._edges.targets,
+                self._queue, index * step, min((index + 1) * step, size), *self._edges.lists.arrays, self._edges.targets,
                 self._levels, level, self._spare, self._tail,
             )  # fmt: skip
 
@@ -220,8 +221,9 @@ class Search:
 
         def part(member: int, index: int) -> None:
             found[member] += traversal.bottom_up(
-                index * SLICE, min((index + 1) * SLICE, n), self._edges.offsets, self._edges.targets, self._levels, level, front, fresh
-            )
+                index * SLICE, min((index + 1) * SLICE, n), *self._edges.lists.arrays, self._edges.targets, self._levels, level, front,
+                fresh,
+            )  # fmt: skip
 
         awake = size
         while level <= self._limit:
@@ -233,6 +235,6 @@ class Search:
             level += 1
             if awake == 0 or (awake < before and awake < n // BETA):
                 break
-        size, edges = traversal.bits_to_queue(front, self._edges.offsets, self._queue)
+        size, edges = traversal.bits_to_queue(front, *self._edges.lists.arrays, self._queue)
         self._left -= edges
         return int(size), level, int(edges)

@@ -77,13 +77,13 @@ def edge(x, u, v, w, state, params):
         giant, skip = -1, 0
         if not facts.directed:
             for nth in range(SAMPLED):
-                team.each(lambda i, nth=nth: union.link_nth(*bounds(i), nth, edges.offsets, edges.targets, parents), count)
+                team.each(lambda i, nth=nth: union.link_nth(*bounds(i), nth, *edges.lists.arrays, edges.targets, parents), count)
                 team.each(lambda i: vertices.compress(parents, *bounds(i)), count)
             picks = np.random.default_rng(1).integers(0, n, SAMPLE) if n else np.empty(0, np.int64)
             found, often = np.unique(parents[picks], return_counts=True)
             giant, skip = (int(found[often.argmax()]) if found.size else -1), SAMPLED
-        team.each(lambda i: union.link_rest(*bounds(i), skip, giant, edges.offsets, edges.targets, parents), count)
-        seen(n, int(edges.offsets[-1]))
+        team.each(lambda i: union.link_rest(*bounds(i), skip, giant, *edges.lists.arrays, edges.targets, parents), count)
+        seen(n, edges.lists.arcs)
         return True
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:

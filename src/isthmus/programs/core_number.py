@@ -56,9 +56,9 @@ def edge(x, u, v, w, state, params):
 
     def begin(self, facts: Facts) -> State:
         degrees = np.zeros(facts.vertices, np.int64)
-        for offsets in facts.offsets_of_sides:
-            degrees += offsets[1:]
-            degrees -= offsets[:-1]
+        for lists in facts.lists_of_sides:
+            degrees += lists.ends
+            degrees -= lists.begins
         arrays = (degrees, np.full(facts.vertices, -1, np.int64))
         if self._loops:
             return State(arrays, None, (LOOPS, 0))

@@ -77,7 +77,7 @@ def edge(counting, u, v, w, state, params):
             state.arrays[TABLE][: facts.vertices] = 0
             return
         begin, cursors = runs.before(first), state.arrays[CURSORS]
-        facts.team.split(lambda a, b: kernels.lay_out(first + a, first + b, begin, runs.offsets, cursors), last - first)
+        facts.team.split(lambda a, b: kernels.lay_out(first + a, first + b, begin, runs.arcs_before, cursors), last - first)
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         runs, first = state.extra["runs"], state.extra["first"]

@@ -22,20 +22,21 @@ MOST = 1 << 31  # entries of a table: cursors have 32 bits
 class Runs:
     """Runs of vertices with at most `room` entries in their lists, or a single vertex with more."""
 
-    offsets: tuple[Array, ...]
+    arcs_before: tuple[Array, ...]  # each vertex, on each side
+    arcs: int  # of all vertices, on all sides
     vertices: int
     room: int
 
     @classmethod
     def of(cls, facts: Facts, entry_bytes: int, cap: int = MOST) -> Runs:
         """As large as the budget's spare bytes allow, and at least one entry per vertex."""
-        everything = sum(int(offsets[-1]) for offsets in facts.offsets_of_sides)
+        everything = sum(lists.arcs for lists in facts.lists_of_sides)
         room = max(facts.vertices, sizes.now.least_table, min(facts.spare // entry_bytes, everything))
-        return cls(facts.offsets_of_sides, facts.vertices, min(room, cap))
+        return cls(tuple(lists.arcs_before() for lists in facts.lists_of_sides), everything, facts.vertices, min(room, cap))
 
     def before(self, vertex: int) -> int:
         """Entries in the lists of the vertices before this one."""
-        return sum(int(offsets[vertex]) for offsets in self.offsets)
+        return sum(int(before[vertex]) for before in self.arcs_before) if vertex < self.vertices else self.arcs
 
     def entries(self, first: int, last: int) -> int:
         return self.before(last) - self.before(first)

@@ -73,7 +73,7 @@ class PageRank(Program):
         return state
 
     def _divisors(self, facts: Facts) -> Array | None:
-        """What parts a vertex's rank among its edges; None: the number of edges behind the offsets at hand."""
+        """What parts a vertex's rank among its edges; None: the lengths of the lists at hand."""
         if self.strengths is None and (not facts.directed or not self.pulls):
             return None
         return facts.degrees() if self.strengths is None else self.strengths
@@ -86,7 +86,7 @@ class PageRank(Program):
             state.params = self._ranking.params
             return
         divisors, kernel = state.extra["divisors"], sweeps.share_out
-        sums = facts.team.split(lambda a, b: kernel(a, b, facts.offsets, divisors, *state.arrays), facts.vertices)
+        sums = facts.team.split(lambda a, b: kernel(a, b, *facts.lists.arrays, divisors, *state.arrays), facts.vertices)
         self._stuck = sum(stuck for _, stuck in sums)
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
@@ -97,7 +97,8 @@ class PageRank(Program):
             return more
         ranks, shares = state.arrays
         rules = (state.extra["divisors"], state.extra["teleports"], self._base(state), self.alpha, 1.0)
-        change = sum(facts.team.split(lambda a, b: sweeps.receive(a, b, facts.offsets, rules, 1.0, shares, ranks), facts.vertices))
+        lists = facts.lists.arrays
+        change = sum(facts.team.split(lambda a, b: sweeps.receive(a, b, *lists, rules, 1.0, shares, ranks), facts.vertices))
         return self._goes_on(change)
 
     def _base(self, state: State) -> float:

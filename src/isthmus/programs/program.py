@@ -9,6 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from isthmus.graph.lists import Lists
+
 Array = np.ndarray[Any, Any]
 
 
@@ -17,14 +19,14 @@ class Facts:
     """What a program may know of the graph it runs on."""
 
     vertices: int
-    offsets: Array
+    lists: Lists
     weight_dtype: Any  # None: unweighted
     number: Callable[[Any], int]  # a user's vertex id to a vertex number
     naturals: Callable[[], Array | None]  # each vertex's place in natural order; None: that is its number
     directed: bool
     team: Any
     degrees: Callable[[], Array]  # out-degrees, as uint32 where they fit
-    offsets_of_sides: tuple[Array, ...] = ()
+    lists_of_sides: tuple[Lists, ...] = ()
     spare: int = 0  # bytes of the budget that are not spoken for
 
 
@@ -42,7 +44,7 @@ class State:
 class NearEdges:
     """All edges of a side, near."""
 
-    offsets: Array
+    lists: Lists
     targets: Array
     weights: Array | None
 

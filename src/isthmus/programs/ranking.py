@@ -49,7 +49,7 @@ class Ranking:
         self, facts: Facts, divisors: Array | None, teleports: Array | None, weighted: bool, alpha: float, tol: float, max_iter: int,
         ranks: Array, doubles: Array,
     ) -> None:  # fmt: skip
-        self._team, self._offsets, self._directed, self._doubles = facts.team, facts.offsets, facts.directed, doubles
+        self._team, self._lists, self._directed, self._doubles = facts.team, facts.lists.arrays, facts.directed, doubles
         self._divisors, self._teleports, self._alpha, self._tol, self._max_iter = divisors, teleports, alpha, tol, max_iter
         # Beyond 1 / alpha a vertex that has all the mass, as after a teleport to one, would lose more than that.
         self._over = 1 + OVER_DIRECTED * (1 - alpha) / (1 + alpha) if facts.directed else min(OVER, max(1.0, 0.99 / alpha))
@@ -59,24 +59,24 @@ class Ranking:
         self.steps, self.error_bound = max_iter == 1, np.inf
         self.ranks, self.shares = ranks, doubles if weighted else doubles.view(np.float32)[: ranks.size]
         share_out = sweeps.share_out
-        sums = self._team.split(lambda a, b: share_out(a, b, self._offsets, divisors, ranks, self.shares), ranks.size)
+        sums = self._team.split(lambda a, b: share_out(a, b, *self._lists, divisors, ranks, self.shares), ranks.size)
         self._mass, self._stuck = (float(sum(column)) for column in zip(*sums, strict=True))
 
     def solve(self, edges: NearEdges, seen: Seen) -> None:
         """All passes, over near edges."""
-        arcs = int(edges.offsets[-1])
-        graph = (edges.offsets, edges.targets, NO_WEIGHTS if edges.weights is None else edges.weights)
-        cuts = np.empty(2 + (arcs + self.ranks.size) // sizes.now.ranked_piece, np.int64)
-        sweeps.even_cuts(edges.offsets, cuts)
+        slots = edges.lists.slots
+        graph = (*edges.lists.arrays, edges.targets, NO_WEIGHTS if edges.weights is None else edges.weights)
+        cuts = np.empty(2 + (slots + self.ranks.size) // sizes.now.ranked_piece, np.int64)
+        sweeps.even_cuts(edges.lists.begins, slots, cuts)
         for number in itertools.count(1):
             more = self.passed(number, self._near_pass(graph, cuts))
-            seen(self.ranks.size, arcs)
+            seen(self.ranks.size, edges.lists.arcs)
             if not more:
                 break
 
     def _near_pass(self, graph: Any, cuts: Array) -> float:
         """Sweep or step over pieces of about as many vertices and edges; returns the change relative to the sum."""
-        offsets, state, params, scale = graph[0], self.state, self.params, 1 / self._mass
+        (begins, ends, *_), state, params, scale = graph, self.state, self.params, 1 / self._mass
         found, sweep, step = np.zeros(cuts.size - 1), sweeps.sweep_range, sweeps.step
 
         def piece(k: int) -> None:
@@ -84,7 +84,7 @@ class Ranking:
             if self.steps:
                 found[k] = step(first, last, *graph, params[0], scale, self.shares, self.ranks)
             else:
-                edges = (offsets[first], offsets[last], NONE, NONE, NO_MARKS, True)
+                edges = (begins[first], ends[last - 1], NONE, NONE, NO_MARKS, True)
                 sweep(first, last, *edges, *graph, state, params, None, NO_QUEUE, NONE)
 
         self._team.each(piece, found.size)
@@ -104,12 +104,12 @@ class Ranking:
 
     def delivered(self, marks: Array) -> float:
         """A pass over deliveries is at its end: see to the vertices that these could not; returns the change relative to the sum."""
-        n, offsets, state, params = self.ranks.size, self._offsets, self.state, self.params
+        n, lists, state, params = self.ranks.size, self._lists, self.state, self.params
         if self.steps:
             (ranks, shares), (rules, _), receive, scale = state, params, sweeps.receive, 1 / self._mass
-            return float(sum(self._team.split(lambda a, b: receive(a, b, offsets, rules, scale, shares, ranks), n)))
+            return float(sum(self._team.split(lambda a, b: receive(a, b, *lists, rules, scale, shares, ranks), n)))
         rest, lacking = sweeps.sweep_rest, self._lacking
-        self._lacking = any(self._team.split(lambda a, b: rest(a, b, offsets, lacking, state, params, marks), n))
+        self._lacking = any(self._team.split(lambda a, b: rest(a, b, *lists, lacking, state, params, marks), n))
         return self._swept()
 
     def _swept(self) -> float:

@@ -123,9 +123,16 @@ class Paths:
 
     def _width(self, vertices: int) -> float:
         """Of a bucket. A mean weight over a mean degree: about as many vertices as there are neighbours."""
-        weights, arcs = self._edges.weights, int(self._edges.offsets[-1])
-        mean = 1.0 if weights is None else float(traversal.mean(weights, max(1, arcs // LOOKED_AT)))
-        return max(WIDTH * mean * vertices / max(arcs, 1), 1e-300)
+        return max(WIDTH * self._mean_weight() * vertices / max(self._edges.lists.arcs, 1), 1e-300)
+
+    def _mean_weight(self) -> float:
+        weights, lists = self._edges.weights, self._edges.lists
+        step = max(1, lists.arcs // LOOKED_AT)
+        if weights is None:
+            return 1.0
+        if not lists.has_gaps:
+            return float(traversal.mean(weights, step))
+        return float(traversal.mean_weight(weights, *lists.arrays, 0, len(lists), 0, step, lists.arcs))
 
     def run(self) -> None:
         current = 0
@@ -142,7 +149,7 @@ class Paths:
 
         def work(member: int) -> None:
             found[member] = buckets.relax_all(
-                member, members, self._gate, current, self._per, self._cutoff, edges.offsets, edges.targets, edges.weights,
+                member, members, self._gate, current, self._per, self._cutoff, *edges.lists.arrays, edges.targets, edges.weights,
                 self._distances, self._relaxed, self._items, self._links, self._tables, self._laid, self._taken,
                 self._heads, self._fills, self._owns,
             )  # fmt: skip

@@ -81,7 +81,7 @@ def edge(x, u, v, w, state, params):
 
     def begin(self, facts: Facts) -> State:
         n = facts.vertices
-        leaving, arriving = (np.subtract(o[1:], o[:-1], dtype=np.uint32, casting="unsafe") for o in facts.offsets_of_sides)
+        leaving, arriving = (lists.degrees(np.uint32) for lists in facts.lists_of_sides)
         state = State((arriving, leaving, np.full(n, strong.NONE, np.uint32), np.zeros(n, np.uint32)), None, (LOOPS,))
         if not self._loops:
             state.start = self._turn(state, facts)

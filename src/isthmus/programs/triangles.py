@@ -69,8 +69,8 @@ def edge(mine, u, v, w, state, params):
     def begin(self, facts: Facts) -> State:
         n = facts.vertices
         degrees = np.zeros(n, np.uint32)
-        for offsets in facts.offsets_of_sides:
-            degrees += np.subtract(offsets[1:], offsets[:-1], dtype=np.uint32, casting="unsafe")
+        for lists in facts.lists_of_sides:
+            degrees += lists.degrees(np.uint32)
         entry = np.uint32 if n < 1 << 31 else np.uint64
         arrays = (degrees, np.zeros(n, np.uint32), np.empty(0, entry))
         state = State(arrays, None, (COUNT, 0), {"counts": np.zeros(n, np.int64), "neighbours": np.zeros(n, np.uint32)})

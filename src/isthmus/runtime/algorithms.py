@@ -167,7 +167,7 @@ def two_solves(
     within = tol * (1 - alpha) * 0.9
     first, p = solve(graph, alpha, teleport, max_iter, within, weight, how)
     second, q = solve(graph, alpha, dangling, max_iter, within, weight, how, beside=8)
-    ends = (np.diff(graph.store.read("out.offsets")) if p.strengths is None else p.strengths) == 0
+    ends = (graph.store.degrees("out") if p.strengths is None else p.strengths) == 0
     x, y = first._columns["pagerank"], second._columns["pagerank"]
     stuck = float(x[ends].sum())
     share = alpha * stuck / (1 - alpha + alpha * stuck)

@@ -125,14 +125,14 @@ def jobs(worked: list[tuple[Delivery, int]]) -> Iterable[list[tuple[Delivery, in
 
 def followed(delivery: Delivery, frontier: Frontier) -> int:
     """Edges that were followed, further rounds included."""
-    edges, offsets = delivery.edges, delivery.task.side.offsets
+    edges, lists = delivery.edges, delivery.task.side.lists.arrays
     if isinstance(edges, Rows):
         return int(edges.lengths.sum()) + delivery.again_edges
     count = edges.first.size
     found = np.zeros((3, count), np.int64)
     for k in range(count):
         rows.activity_of_range(
-            k, edges.first[k], edges.last[k], frontier.marks, frontier.everyone, offsets, edges.begin[k], edges.end[k],
+            k, edges.first[k], edges.last[k], frontier.marks, frontier.everyone, *lists, edges.begin[k], edges.end[k],
             1, 0, 1, True, *found,
         )  # fmt: skip
     return int(found[1].sum()) + delivery.again_edges

@@ -15,7 +15,7 @@ from isthmus.engines.filter import Filter
 from isthmus.engines.resident import Resident
 from isthmus.engines.unified import Unified
 from isthmus.engines.zero_copy import ZeroCopy
-from isthmus.errors import OptionError, StoreError
+from isthmus.errors import OptionError
 from isthmus.graph.files import BLOCK, aligned_empty
 from isthmus.graph.graph import Graph
 from isthmus.graph.partition import cut, partition_bytes
@@ -109,19 +109,16 @@ def make_side(graph: Graph, program: Program, name: str, index: int, near: Near,
     stored = name if graph.directed else "out"
     sections = graph.store.manifest.sections
     weighted = program.reads_weights() and graph.weighted
-    read = graph.store.read_checked if verify else graph.store.read
-    offsets = np.ascontiguousarray(read(f"{stored}.offsets"), np.int64)
-    if offsets[0] != 0 or offsets[-1] != graph.arcs or (offsets[1:] < offsets[:-1]).any():
-        raise StoreError(f"{graph.store}: section {stored}.offsets does not ascend from 0 to {graph.arcs}; run isthmus verify")
+    lists = graph.store.lists(stored, verify)
     target = np.dtype(sections[f"{stored}.targets"].dtype)
     weight = np.dtype(sections[f"{stored}.weights"].dtype) if weighted else None
     entry = target.itemsize + (weight.itemsize if weight else 0)
     most = near.edges // BUFFERS
     if chosen.combine == "neighbours":
         most = most // TOGETHER - 2 * BLOCK  # so that a buffer holds as many, wherever their blocks begin
-    size = partition_bytes(graph.arcs * entry, most)
+    size = partition_bytes(lists.slots * entry, most)
     return Side(
-        stored, offsets, cut(offsets, entry, size), target.itemsize, weight.itemsize if weight else 0, target, weight,
+        stored, lists, cut(lists, entry, size), target.itemsize, weight.itemsize if weight else 0, target, weight,
         index * (2 if weighted else 1), link.profile.block, link.shares,
     )  # fmt: skip
 
@@ -147,8 +144,8 @@ def make_engines(
     if chosen.pages and isinstance(link, ModelLink):
         engines["unified"] = Unified(link)
     elif chosen.pages:
-        widths = [width for side in sides for width in (side.width, side.weight_width) if width]
-        engines["unified"] = Unified(Pages(link, [graph.arcs * width for width in widths], memory[BUFFERS * size :], chosen.hint.evicts))
+        sections = [side.lists.slots * width for side in sides for width in (side.width, side.weight_width) if width]
+        engines["unified"] = Unified(Pages(link, sections, memory[BUFFERS * size :], chosen.hint.evicts))
     return engines, buffers, memory
 
 
@@ -203,16 +200,16 @@ def prefetch(engine: Engine, chosen: Recipe, sides: list[Side], near: Near, stat
     moved = Moved()
     for side in sides:
         if chosen.hint.prefetches:
-            moved.add(engine.prefetch(side, 0, int(side.offsets[-1])))
+            moved.add(engine.prefetch(side, 0, side.lists.slots))
             continue
         parts, searches = side.partitions, state.start is not None
-        sizes = np.array([near.state + near.frontier, near.offsets, int(side.offsets[-1]) * side.entry_bytes])
+        sizes = np.array([near.state + near.frontier, near.offsets, side.lists.slots * side.entry_bytes])
         tau = grus.TAU_SEARCH if searches else grus.TAU_EVERYONE
         room = int(grus.prefetched(sizes, near.peak - near.edges, tau)[2]) // len(sides)
         source = None
         if searches and state.start is not None and state.start.size and len(parts):
             source = min(int(np.searchsorted(parts.last, state.start[0], "right")), len(parts) - 1)
-        chosen_parts = np.flatnonzero(grus.region(parts.arcs * side.entry_bytes, room, source))
+        chosen_parts = np.flatnonzero(grus.region(parts.slots * side.entry_bytes, room, source))
         if chosen_parts.size:
             moved.add(engine.prefetch(side, int(parts.cuts[chosen_parts[0]]), int(parts.cuts[chosen_parts[-1] + 1])))
     return moved

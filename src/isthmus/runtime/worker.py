@@ -78,19 +78,19 @@ class Worker:
 
     def marked(self, delivery: Delivery, frontier: Frontier) -> Rows | None:
         """Take the marks off the vertices whose whole lists the delivery holds; these, ready to be followed, or none if too few."""
-        edges, offsets = delivery.edges, delivery.task.side.offsets
+        edges, lists = delivery.edges, delivery.task.side.lists
         if isinstance(edges, Rows):
             chosen = np.empty(edges.vertices.size, np.int64)
-            chosen = chosen[: rows.again_of_rows(edges.vertices, edges.lengths, offsets, frontier.next_marks, chosen)]
+            chosen = chosen[: rows.again_of_rows(edges.vertices, edges.lengths, *lists.arrays, frontier.next_marks, chosen)]
             marked = Rows(edges.vertices[chosen], edges.begins[chosen], edges.weight_begins[chosen], edges.lengths[chosen])
         else:
             found = []
             for k in range(edges.first.size):
                 first, last = int(edges.first[k]), int(edges.last[k])
                 out = np.empty(last - first, np.uint32)
-                out = out[: rows.again_in_range(first, last, edges.begin[k], edges.end[k], offsets, frontier.next_marks, out)]
-                begin = offsets[out]
-                found.append((out, begin - edges.base[k], begin - edges.weight_base[k], offsets[out + np.uint32(1)] - begin))
+                out = out[: rows.again_in_range(first, last, edges.begin[k], edges.end[k], *lists.arrays, frontier.next_marks, out)]
+                begin = lists.begins[out]
+                found.append((out, begin - edges.base[k], begin - edges.weight_base[k], lists.ends[out] - begin))
             marked = Rows(*(np.concatenate(column) for column in zip(*found, strict=True)))
         if not marked.vertices.size:
             return None
@@ -111,13 +111,13 @@ class Worker:
         firsts = np.searchsorted(ends, cuts[:-1], "right")
         skips = cuts[:-1] - (ends[firsts] - lists.lengths[firsts])
         weights = NO_WEIGHTS if d.weights is None else d.weights
-        offsets, loop, state = d.task.side.offsets, self._rows_loop, self._state
+        arrays, loop, state = d.task.side.lists.arrays, self._rows_loop, self._state
 
         def piece(k: int) -> Piece:
             def work(member: int) -> None:
                 frontier.used[member] = loop(
                     lists.vertices, lists.begins, lists.weight_begins, lists.lengths, firsts[k], skips[k], cuts[k + 1] - cuts[k],
-                    offsets, d.targets, weights, state.arrays, state.params,
+                    *arrays, d.targets, weights, state.arrays, state.params,
                     frontier.next_marks, frontier.queues[member], frontier.used[member],
                 )  # fmt: skip
 
@@ -127,7 +127,7 @@ class Worker:
 
     def _runs(self, d: Delivery, runs: Runs, frontier: Frontier) -> list[Piece]:
         weights = NO_WEIGHTS if d.weights is None else d.weights
-        offsets, loop, state = d.task.side.offsets, self._range_loop, self._state
+        lists, loop, state = d.task.side.lists, self._range_loop, self._state
 
         def piece(run: int, begin: int, end: int, first: int, last: int) -> Piece:
             base, weight_base = runs.base[run], runs.weight_base[run]
@@ -135,7 +135,7 @@ class Worker:
             def work(member: int) -> None:
                 frontier.used[member] = loop(
                     first, last, begin, end, base, weight_base, frontier.marks, frontier.everyone,
-                    offsets, d.targets, weights, state.arrays, state.params,
+                    *lists.arrays, d.targets, weights, state.arrays, state.params,
                     frontier.next_marks, frontier.queues[member], frontier.used[member],
                 )  # fmt: skip
 
@@ -144,8 +144,8 @@ class Worker:
         found = []
         for run in range(runs.first.size):
             cuts = runs.begin[run] + even_cuts(int(runs.end[run] - runs.begin[run]))
-            firsts = np.maximum(np.searchsorted(offsets, cuts[:-1], "right") - 1, runs.first[run])
-            lasts = np.minimum(np.searchsorted(offsets, cuts[1:] - 1, "right"), runs.last[run])
+            firsts = np.maximum(np.searchsorted(lists.begins, cuts[:-1], "right") - 1, runs.first[run])
+            lasts = np.minimum(np.searchsorted(lists.begins, cuts[1:] - 1, "right"), runs.last[run])
             found += [piece(run, cuts[k], cuts[k + 1], firsts[k], lasts[k]) for k in range(cuts.size - 1)]
         return found
 

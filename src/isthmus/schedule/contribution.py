@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.frontier import Array, Frontier
+from isthmus.graph.lists import Lists
 from isthmus.graph.partition import Partitions
 from isthmus.kernels import priority as kernels
 
@@ -25,7 +26,7 @@ STAGES = {"filter": 0, "zero_copy": 1, "compaction": 2}  # engines, in the order
 
 
 def priorities(
-    frontier: Frontier, partitions: Partitions, offsets: Array, accumulative: bool, values: Array, pending: Array, team: Any
+    frontier: Frontier, partitions: Partitions, lists: Lists, accumulative: bool, values: Array, pending: Array, team: Any
 ) -> Array:  # fmt: skip
     """Priority of every partition, one pass over the active vertices.
 
@@ -35,12 +36,12 @@ def priorities(
     """
     found = np.zeros(len(partitions), np.float64)
     if frontier.list is not None:
-        kernels.contribution_of_rows(frontier.list, offsets, partitions.cuts, accumulative, values, pending, found)
+        kernels.contribution_of_rows(frontier.list, *lists.arrays, partitions.cuts, accumulative, values, pending, found)
         return found
 
     def one(p: int) -> None:
         found[p] = kernels.contribution_of_range(
-            partitions.first[p], partitions.last[p], frontier.marks, frontier.everyone, offsets,
+            partitions.first[p], partitions.last[p], frontier.marks, frontier.everyone, *lists.arrays,
             partitions.cuts[p], partitions.cuts[p + 1], accumulative, values, pending,
         )  # fmt: skip
 
