@@ -41,6 +41,8 @@ _WHERE = {
     "monotone": ("isthmus.programs.declared", "monotone"),
     "accumulative": ("isthmus.programs.declared", "accumulative"),
     "Program": ("isthmus.programs.program", "Program"),
+    "Functions": ("isthmus.programs.functions", "Functions"),
+    "State": ("isthmus.programs.program", "State"),
     "Graph": ("isthmus.graph.graph", "Graph"),
     "IsthmusError": ("isthmus.errors", "IsthmusError"),
     "OptionError": ("isthmus.errors", "OptionError"),
@@ -60,7 +62,8 @@ if TYPE_CHECKING:
     from isthmus.graph.verify import verify
     from isthmus.link.calibrate import calibrate
     from isthmus.programs.declared import accumulative, monotone
-    from isthmus.programs.program import Program
+    from isthmus.programs.functions import Functions
+    from isthmus.programs.program import Program, State
     from isthmus.runtime.algorithms import bfs, pagerank, run, sssp, weakly_connected_components
     from isthmus.runtime.compare import compare
     from isthmus.runtime.more_algorithms import (

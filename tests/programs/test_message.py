@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 
@@ -284,7 +285,9 @@ def test_text_for_kernels():
 
     made = Message.of(message)
     assert made.text == "@compiled\ndef message(value, weight, scale):\n    return value + weight * scale\n"
-    assert made.call("x") == "message(x, w, params[0])"
+    given = [ast.Name(name) for name in ("x", "w", "degree", "u", "params")]
+    assert [ast.unparse(argument) for argument in made.ordered(given)] == ["x", "w", "params[0]"]
+    assert made(1.0, 3.0, 9, 9, (2.0,)) == 7.0
     assert (made.arguments, made.defaults) == (("value", "weight", "scale"), {"scale": 2.0})
     assert made.where == f"{HERE}:{line_of('def message(value: float')}"
 

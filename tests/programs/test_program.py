@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
+from isthmus.kernels.atomics import atomic_add
 
 INT_MAX, INT_MIN = 2**63 - 1, -(2**63)
 OWN = """
@@ -150,7 +151,15 @@ def test_accumulative_with_a_source_and_a_threshold(graph):
     assert len(rough.trace) == 1
 
 
+def one(u, degree, state, params):
+    return 1
+
+
 def test_a_program_written_by_hand(graph):
+    def count(x, u, v, w, state, params):
+        atomic_add(state[0], v, x)
+        return False
+
     class Degrees(ist.Program):
         name = "degrees"
         max_iter = 1
@@ -159,21 +168,10 @@ def test_a_program_written_by_hand(graph):
             return False
 
         def functions(self, facts):
-            return """
-@compiled
-def source(u, degree, state, params):
-    return 1
-
-@compiled
-def edge(x, u, v, w, state, params):
-    atomic_add(state[0], v, x)
-    return False
-"""
+            return ist.Functions(source=one, edge=count)
 
         def begin(self, facts):
-            from isthmus.programs.program import State
-
-            return State((np.zeros(facts.vertices, np.int64),), None)
+            return ist.State((np.zeros(facts.vertices, np.int64),), None)
 
         def result(self, state, facts):
             return {"degree": state.arrays[0]}

@@ -13,6 +13,7 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ import isthmus as ist
 from isthmus.errors import BudgetError, OptionError, StoreError
 from isthmus.frontier import Frontier
 from isthmus.graph.manifest import sealed
+from isthmus.kernels.atomics import atomic_cas
 from isthmus.programs.program import State
 from isthmus.runtime import checkpoint as checkpoints
 from isthmus.runtime import saved, settle
@@ -47,6 +49,18 @@ def spread(delta, degree, share=0.5):
     return share * delta / degree
 
 
+def level_here(u, degree, state, params):
+    return params[0]
+
+
+def level_above(u, degree, state, params):
+    return params[0] + 1
+
+
+def arrive(x, u, v, w, state, params):
+    return atomic_cas(state[0], v, np.int64(-1), np.int64(x)) == -1
+
+
 class Hops(ist.Program):
     """A user's own search, whose level is an attribute."""
 
@@ -61,16 +75,7 @@ class Hops(ist.Program):
         return False
 
     def functions(self, facts):
-        return """
-@compiled
-def source(u, degree, state, params):
-    return params[0]
-
-
-@compiled
-def edge(x, u, v, w, state, params):
-    return atomic_cas(state[0], v, np.int64(-1), np.int64(x)) == -1
-"""
+        return ist.Functions(source=level_here, edge=arrive)
 
     def begin(self, facts):
         hops = np.full(facts.vertices, -1, np.int64)
@@ -543,7 +548,7 @@ def test_a_program_whose_text_has_changed(undirected, folder):
 
     class Other(Hops):
         def functions(self, facts):
-            return super().functions(facts).replace("params[0]", "params[0] + 1")
+            return replace(super().functions(facts), source=level_above)
 
     with pytest.raises(StoreError, match=rf"{name}: was written by hops with another text \(.*\); give --restart"):
         ist.run(Other(0), undirected, checkpoint=folder, **TIGHT)

@@ -22,6 +22,8 @@ import numpy as np
 
 from isthmus.errors import OptionError
 from isthmus.kernels import paths as kernels
+from isthmus.kernels.atomics import atomic_add, atomic_or, lowest_bit
+from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
 
 MOST = 64  # bits of a word
@@ -29,6 +31,33 @@ FORWARD, BACKWARD = range(2)
 SEEN, HERE, COMING, PATHS, GAINS = range(5)  # on the way back COMING says who is settled
 UNREACHED = np.iinfo(np.uint32).max
 VERTEX_BYTES, SOURCE_BYTES = 32, 24  # three words and the score; per source paths, gains, level, its place in a list of active vertices
+
+
+def searches_here(u: Any, degree: Any, state: Any, params: Any) -> Any:
+    return state[HERE][u]
+
+
+def step(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
+    """Forward, hand paths over to whom they are new; backward, gather gains from whom is settled."""
+    seen, _, coming, paths, gains = state
+    phase, width = params
+    if phase == FORWARD:
+        rest = x & ~seen[v]
+        if rest == 0:
+            return False
+        if rest & ~coming[v] != 0:
+            atomic_or(coming, v, rest)
+        while rest != 0:
+            s = lowest_bit(rest)
+            atomic_add(paths, v * width + s, paths[u * width + s])
+            rest &= rest - np.uint64(1)
+        return True
+    rest = x & coming[v]
+    while rest != 0:
+        s = lowest_bit(rest)
+        atomic_add(gains, u * width + s, gains[v * width + s])
+        rest &= rest - np.uint64(1)
+    return False
 
 
 class Betweenness(Program):
@@ -49,35 +78,8 @@ class Betweenness(Program):
     def reads_weights(self) -> bool:
         return False
 
-    def functions(self, facts: Facts) -> str:
-        return f"""
-@compiled
-def source(u, degree, state, params):
-    return state[{HERE}][u]
-
-
-@compiled
-def edge(x, u, v, w, state, params):
-    seen, here, coming, paths, gains = state
-    phase, width = params
-    if phase == {FORWARD}:
-        rest = x & ~seen[v]
-        if rest == 0:
-            return False
-        if rest & ~coming[v] != 0:
-            atomic_or(coming, v, rest)
-        while rest != 0:
-            s = lowest_bit(rest)
-            atomic_add(paths, v * width + s, paths[u * width + s])
-            rest &= rest - np.uint64(1)
-        return True
-    rest = x & coming[v]
-    while rest != 0:
-        s = lowest_bit(rest)
-        atomic_add(gains, u * width + s, gains[v * width + s])
-        rest &= rest - np.uint64(1)
-    return False
-"""
+    def functions(self, facts: Facts) -> Functions:
+        return Functions(searches_here, step)
 
     def begin(self, facts: Facts) -> State:
         n = facts.vertices

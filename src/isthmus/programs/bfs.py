@@ -6,6 +6,7 @@ with and without one, whatever the order of propagation.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from isthmus import sizes
 from isthmus.checks import whole
 from isthmus.kernels import gang, traversal, vertices
 from isthmus.programs.declared import Monotone, monotone
+from isthmus.programs.functions import Functions
 from isthmus.programs.message import INT_MAX
 from isthmus.programs.program import Array, Facts, NearEdges, Seen, State
 
@@ -28,15 +30,12 @@ TOLD = 1 << 14  # levels that become iterations of the trace one by one; after t
 SLICE = 1 << 14  # vertices per turn of a member
 
 
-FOUND = """
-
-@compiled
-def found(u, v, state, params):
+def next_to_frontier(u: Any, v: Any, state: Any, params: Any) -> Any:
+    """Whether v is in the frontier's bitmap, which makes u one level further."""
     if state[1][v >> 6] >> np.uint64(v & 63) & np.uint64(1):
         state[0][u] = params[1]
         return True
     return False
-"""
 
 
 @monotone(initial=np.inf, combine="min", start=0, column="distance")
@@ -62,9 +61,9 @@ class BFS(Monotone):
     def dtype(self, facts: Facts) -> Any:
         return np.int64
 
-    def functions(self, facts: Facts) -> str:
+    def functions(self, facts: Facts) -> Functions:
         """Also the loop that seeks: an unreached vertex looks for a neighbour in the frontier's bitmap."""
-        return super().functions(facts) + FOUND
+        return replace(super().functions(facts), found=next_to_frontier)
 
     def begin(self, facts: Facts) -> State:
         state = super().begin(facts)

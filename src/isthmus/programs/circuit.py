@@ -27,8 +27,9 @@ from isthmus.checks import by_vertex, finite_above_0, whole
 from isthmus.errors import OptionError
 from isthmus.kernels import currents as kernels
 from isthmus.programs.declared import Monotone, monotone
+from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
-from isthmus.programs.sums import summing
+from isthmus.programs.sums import over, summing, times
 
 WEIGHING, MEASURING, STEPPING = range(3)  # what a pass multiplies: ones, the voltages, the direction of a step
 VOLTAGES, SUMS, DIRECTIONS, RESIDUAL, STRENGTHS, OHMS = range(6)
@@ -92,8 +93,8 @@ class Circuit(Program):
     def reads_weights(self) -> bool:
         return True
 
-    def functions(self, facts: Facts) -> str:
-        return summing(True, DIRECTIONS, SUMS, " / w" if self._divide else " * w")
+    def functions(self, facts: Facts) -> Functions:
+        return summing(True, DIRECTIONS, SUMS, over if self._divide else times)
 
     def begin(self, facts: Facts) -> State:
         n = facts.vertices

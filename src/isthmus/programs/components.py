@@ -12,26 +12,16 @@ from typing import Any
 import numpy as np
 
 from isthmus.kernels import union, vertices
+from isthmus.kernels.atomics import atomic_cas
+from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, NearEdges, Program, Seen, State
 
 SAMPLED, SAMPLE = 2, 1024  # Afforest: neighbours linked first, vertices looked at to find the giant component
 SLICE = 1 << 14  # vertices per turn of a member
 
 
-class Components(Program):
-    """labels[v] = the place in natural order of the smallest vertex connected with v."""
-
-    name = "weakly_connected_components"
-    state_bytes = 12  # parents, and when the store is in hub order the natural numbers and the smallest of each
-    max_iter = 1
-
-    def reads_weights(self) -> bool:
-        return False
-
-    def functions(self, facts: Facts) -> str:
-        return """
-@compiled
-def find(parents, u):
+def find(parents: Any, u: Any) -> Any:
+    """The root above u; the way up is made shorter."""
     while True:
         parent = np.int64(parents[u])
         if parent == u:
@@ -42,13 +32,12 @@ def find(parents, u):
         u = parent
 
 
-@compiled
-def source(u, degree, state, params):
+def root(u: Any, degree: Any, state: Any, params: Any) -> Any:
     return find(state[0], u)
 
 
-@compiled
-def edge(x, u, v, w, state, params):
+def join(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
+    """Hook the larger root onto the smaller; nobody becomes active."""
     parents = state[0]
     a, b = np.int64(parents[u]), np.int64(parents[v])
     if a == b:
@@ -61,7 +50,20 @@ def edge(x, u, v, w, state, params):
             break
         a, b = find(parents, old), find(parents, low)
     return False
-"""
+
+
+class Components(Program):
+    """labels[v] = the place in natural order of the smallest vertex connected with v."""
+
+    name = "weakly_connected_components"
+    state_bytes = 12  # parents, and when the store is in hub order the natural numbers and the smallest of each
+    max_iter = 1
+
+    def reads_weights(self) -> bool:
+        return False
+
+    def functions(self, facts: Facts) -> Functions:
+        return Functions(root, join)
 
     def begin(self, facts: Facts) -> State:
         return State((np.arange(facts.vertices, dtype=np.uint32 if facts.vertices < 1 << 32 else np.uint64),), None)

@@ -13,12 +13,30 @@ from typing import Any
 import numpy as np
 
 from isthmus.kernels import peel
+from isthmus.kernels.atomics import atomic_add
+from isthmus.programs.functions import Functions
 from isthmus.programs.message import INT_MAX
 from isthmus.programs.program import Array, Facts, Program, State
 
 LOOPS, PEELING = 0, 1
 DEGREES, CORES = 0, 1
 AT_ONCE = 1 << 20  # vertices looked through by one call
+
+
+def nothing_sent(u: Any, degree: Any, state: Any, params: Any) -> Any:
+    return 0
+
+
+def take_out(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
+    """Take the edge away from v, which goes as well when it has k left; first of all, self loops."""
+    degrees, cores = state
+    if params[0] == LOOPS:
+        if u == v:
+            atomic_add(degrees, u, -1)
+        return False
+    if cores[v] >= 0:
+        return False
+    return atomic_add(degrees, v, -1) == params[1] + 1
 
 
 class CoreNumber(Program):
@@ -35,24 +53,8 @@ class CoreNumber(Program):
     def reads_weights(self) -> bool:
         return False
 
-    def functions(self, facts: Facts) -> str:
-        return """
-@compiled
-def source(u, degree, state, params):
-    return 0
-
-
-@compiled
-def edge(x, u, v, w, state, params):
-    degrees, cores = state
-    if params[0] == 0:
-        if u == v:
-            atomic_add(degrees, u, -1)
-        return False
-    if cores[v] >= 0:
-        return False
-    return atomic_add(degrees, v, -1) == params[1] + 1
-"""
+    def functions(self, facts: Facts) -> Functions:
+        return Functions(nothing_sent, take_out)
 
     def begin(self, facts: Facts) -> State:
         degrees = np.zeros(facts.vertices, np.int64)

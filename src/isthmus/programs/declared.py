@@ -11,7 +11,7 @@
 The first argument is the value (or delta) of the vertex at the edge's tail. `weight` is the edge's weight,
 `degree` the tail's out-degree, `vertex` its number; every other argument is a parameter with a default, passed
 to the compiled code at run time, so that a new value never recompiles. A `Program` of neither shape
-writes its edge function by hand.
+has an edge function of its own.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ import numpy as np
 from isthmus.checks import is_real
 from isthmus.errors import OptionError, ProgramError
 from isthmus.kernels import vertices
+from isthmus.kernels.atomics import atomic_add, atomic_max, atomic_min
+from isthmus.programs.functions import Functions, Scalar
 from isthmus.programs.message import INT_MAX, INT_MIN, Message
 from isthmus.programs.program import Array, Facts, Program, State
 
-COMBINE = {"min": ("<", "atomic_min"), "max": (">", "atomic_max")}
+COMBINE = ("min", "max")
 SIDES = ("out", "in")
 
 
@@ -81,25 +83,8 @@ class Monotone(Program):
         self.message.check_result(kind(1), weight, self.values_given)
         return kind
 
-    def functions(self, facts: Facts) -> str:
-        sign, atomic = COMBINE[self.combine]
-        kind = np.dtype(self.dtype(facts)).name
-        return f"""{self.message.text}
-
-@compiled
-def source(u, degree, state, params):
-    return state[0][u], degree
-
-
-@compiled
-def edge(x, u, v, w, state, params):
-    value, degree = x
-    values = state[0]
-    y = np.{kind}({self.message.call("value", vertex=vertex_name(self.message, facts, 1))})
-    if y {sign} values[v]:
-        return y {sign} {atomic}(values, v, y)
-    return False
-"""
+    def functions(self, facts: Facts) -> Functions:
+        return improving(self.message, self.combine, self.dtype(facts), vertex_number(self.message, facts, 1))
 
     def begin(self, facts: Facts) -> State:
         kind = self.dtype(facts)
@@ -172,9 +157,70 @@ def natural_numbers(message: Message, facts: Facts) -> tuple[Array, ...]:
     return () if numbers is None else (numbers,)
 
 
-def vertex_name(message: Message, facts: Facts, position: int) -> str:
-    """What the text calls the vertex; its natural numbers are the state's array at `position`."""
-    return f"np.int64(state[{position}][u])" if natural_numbers(message, facts) else "u"
+def vertex_number(message: Message, facts: Facts, position: int) -> Scalar:
+    """How a kernel finds the number of a vertex; natural numbers are the state's array at `position`."""
+
+    def natural(u: Any, state: Any) -> Any:
+        return np.int64(state[position][u])
+
+    return natural if natural_numbers(message, facts) else itself
+
+
+def itself(u: Any, state: Any) -> Any:
+    return u
+
+
+def below(a: Any, b: Any) -> Any:
+    return a < b
+
+
+def above(a: Any, b: Any) -> Any:
+    return a > b
+
+
+def improving(message: Message, combine: str, kind: Any, number: Scalar) -> Functions:
+    """The functions of a monotone program whose values are of `kind`."""
+    better, atomic = (below, atomic_min) if combine == "min" else (above, atomic_max)
+
+    def source(u: Any, degree: Any, state: Any, params: Any) -> Any:
+        return state[0][u], degree
+
+    def edge(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
+        value, degree = x
+        values = state[0]
+        y = kind(message(value, w, degree, number(u, state), params))
+        if better(y, values[v]):
+            return better(y, atomic(values, v, y))
+        return False
+
+    return Functions(source, edge)
+
+
+def spreading_by_weight(message: Message, number: Scalar, threshold: int) -> Functions:
+    """The functions of an accumulative program, whose threshold is params[threshold]; the message is worked out for each edge."""
+
+    def source(u: Any, degree: Any, state: Any, params: Any) -> Any:
+        return state[2][u], degree
+
+    def edge(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
+        delta, degree = x
+        more = np.float64(message(delta, w, degree, number(u, state), params))
+        return abs(atomic_add(state[1], v, more) + more) > params[threshold]
+
+    return Functions(source, edge)
+
+
+def spreading_evenly(message: Message, number: Scalar, threshold: int) -> Functions:
+    """The same for a message that does not depend on the edge, worked out once per vertex."""
+
+    def source(u: Any, degree: Any, state: Any, params: Any) -> Any:
+        return message(state[2][u], 1, degree, number(u, state), params)
+
+    def edge(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
+        more = np.float64(x)
+        return abs(atomic_add(state[1], v, more) + more) > params[threshold]
+
+    return Functions(source, edge)
 
 
 def sample_weight(facts: Facts, reads_weights: bool) -> Any:
@@ -221,26 +267,10 @@ class Accumulative(Program):
     def reads_weights(self) -> bool:
         return "weight" in self.message.arguments
 
-    def functions(self, facts: Facts) -> str:
-        last = len(self.message.defaults)
+    def functions(self, facts: Facts) -> Functions:
         self.message.check_result(np.float64(1), sample_weight(facts, self.reads_weights()), self.values_given)
-        vertex = vertex_name(self.message, facts, 3)
-        if self.reads_weights():
-            source, spread = "state[2][u], degree", self.message.call("x[0]", degree="x[1]", vertex=vertex)
-        else:
-            source, spread = self.message.call("state[2][u]", vertex=vertex), "x"
-        return f"""{self.message.text}
-
-@compiled
-def source(u, degree, state, params):
-    return {source}
-
-
-@compiled
-def edge(x, u, v, w, state, params):
-    more = np.float64({spread})
-    return abs(atomic_add(state[1], v, more) + more) > params[{last}]
-"""
+        spreading = spreading_by_weight if self.reads_weights() else spreading_evenly
+        return spreading(self.message, vertex_number(self.message, facts, 3), len(self.message.defaults))
 
     def residual(self, facts: Facts) -> Array:
         """Where mass starts."""

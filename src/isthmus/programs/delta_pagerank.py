@@ -19,22 +19,36 @@ from typing import Any
 import numpy as np
 
 from isthmus.kernels import deltas, vertices
+from isthmus.kernels.atomics import atomic_add
 from isthmus.programs.declared import take
+from isthmus.programs.functions import Functions, Scalar
 from isthmus.programs.pagerank import PageRank, teleport_vector
 from isthmus.programs.program import Array, Facts, State
+from isthmus.programs.sums import alone, times
 
-PUSH = """
-@compiled
-def source(u, degree, state, params):
-    return params[0] * state[2][u] / {divisor} if {divisor} > 0 else 0.0
-
-
-@compiled
-def edge(x, u, v, w, state, params):
-    more = x{times_weight}
-    return atomic_add(state[1], v, more) + more > params[1]
-"""
 LOWER = 0.9  # of the threshold that the bound asks for, so that rounding does not ask for it twice
+
+
+def of_degree(u: Any, degree: Any, state: Any) -> Any:
+    return degree
+
+
+def of_strength(u: Any, degree: Any, state: Any) -> Any:
+    return state[3][u]
+
+
+def pushing(divisor: Scalar, carried: Scalar) -> Functions:
+    """A delta times d goes to the neighbours, parted by what `divisor` says of its vertex."""
+
+    def source(u: Any, degree: Any, state: Any, params: Any) -> Any:
+        parts = divisor(u, degree, state)
+        return params[0] * state[2][u] / parts if parts > 0 else 0.0
+
+    def edge(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
+        more = carried(x, w)
+        return atomic_add(state[1], v, more) + more > params[1]
+
+    return Functions(source, edge)
 
 
 class DeltaPageRank(PageRank):
@@ -53,9 +67,8 @@ class DeltaPageRank(PageRank):
         self._most_iterations, self.max_iter = max_iter, None
         self.state_bytes = (24 if strengths is None else 32) + beside
 
-    def functions(self, facts: Facts) -> str:
-        weighted = self.strengths is not None
-        return PUSH.format(divisor="state[3][u]" if weighted else "degree", times_weight=" * w" if weighted else "")
+    def functions(self, facts: Facts) -> Functions:
+        return pushing(of_degree, alone) if self.strengths is None else pushing(of_strength, times)
 
     def begin(self, facts: Facts) -> State:
         """Residuals are n times the equation's, so that values stay near 1."""

@@ -17,8 +17,9 @@ import numpy as np
 from isthmus.checks import finite_above_0, whole
 from isthmus.errors import OptionError
 from isthmus.kernels import scores
+from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
-from isthmus.programs.sums import summing
+from isthmus.programs.sums import alone, summing, times
 
 
 class Katz(Program):
@@ -43,8 +44,8 @@ class Katz(Program):
     def reads_weights(self) -> bool:
         return self._weight
 
-    def functions(self, facts: Facts) -> str:
-        return summing(self.pulls, 2, 1, " * w" if self._weight else "")
+    def functions(self, facts: Facts) -> Functions:
+        return summing(self.pulls, 2, 1, times if self._weight else alone)
 
     def begin(self, facts: Facts) -> State:
         """Values, the residual, and alpha times what was taken from it."""

@@ -19,10 +19,26 @@ import numpy as np
 from isthmus import sizes
 from isthmus.checks import whole
 from isthmus.kernels import labels as kernels
+from isthmus.kernels.atomics import atomic_add
+from isthmus.programs.functions import Functions
 from isthmus.programs.lists import Runs
 from isthmus.programs.program import Array, Facts, Program, State
 
 LABELS, CURSORS, TABLE, FRESH = range(4)
+
+
+def counts_labels(u: Any, degree: Any, state: Any, params: Any) -> Any:
+    return params[0] != 0
+
+
+def gather(counting: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
+    """Put v's label into u's list, or count it."""
+    labels, cursors, table, _ = state
+    if counting:
+        atomic_add(table, np.int64(labels[v]), np.uint32(1))
+    else:
+        table[np.int64(atomic_add(cursors, u, np.uint32(1)))] = labels[v]
+    return False
 
 
 class LabelPropagation(Program):
@@ -41,22 +57,8 @@ class LabelPropagation(Program):
     def reads_weights(self) -> bool:
         return False
 
-    def functions(self, facts: Facts) -> str:
-        return """
-@compiled
-def source(u, degree, state, params):
-    return params[0] != 0
-
-
-@compiled
-def edge(counting, u, v, w, state, params):
-    labels, cursors, table = state[0], state[1], state[2]
-    if counting:
-        atomic_add(table, np.int64(labels[v]), np.uint32(1))
-    else:
-        table[np.int64(atomic_add(cursors, u, np.uint32(1)))] = labels[v]
-    return False
-"""
+    def functions(self, facts: Facts) -> Functions:
+        return Functions(counts_labels, gather)
 
     def begin(self, facts: Facts) -> State:
         n = facts.vertices

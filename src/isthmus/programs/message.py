@@ -8,13 +8,14 @@ the file, the line and the text that is wrong.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import math
 import operator
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -53,11 +54,17 @@ class Message:
         whole = keeps_whole(source.tree)
         return cls(source.name, source.text(), source.quoted(), source.where, source.arguments, defaults, whole, plain)
 
-    def call(self, value: str, weight: str = "w", degree: str = "degree", vertex: str = "u") -> str:
-        """The text of a call, with parameters taken from `params` in order."""
+    def __call__(self, value: Any, weight: Any, degree: Any, vertex: Any, params: Any) -> Any:
+        """What is sent along an edge, as kernels call it; see `ordered`."""
+        given = {"weight": weight, "degree": degree, "vertex": vertex, **dict(zip(self.defaults, params, strict=False))}
+        return self.function(value, *(given[argument] for argument in self.arguments[1:]))
+
+    def ordered(self, arguments: list[ast.expr]) -> list[ast.expr]:
+        """What the function itself is called with where a kernel has (value, weight, degree, vertex, params)."""
+        value, weight, degree, vertex, params = arguments
         given = {"weight": weight, "degree": degree, "vertex": vertex}
-        numbers = {name: f"params[{i}]" for i, name in enumerate(self.defaults)}
-        return f"message({', '.join([value, *(given.get(a) or numbers[a] for a in self.arguments[1:])])})"
+        numbers = {name: ast.Subscript(params, ast.Constant(i), ast.Load()) for i, name in enumerate(self.defaults)}
+        return [value, *(given.get(argument) or numbers[argument] for argument in self.arguments[1:])]
 
     def parameters(self, given: dict[str, Any]) -> dict[str, int | float]:
         """Every parameter's value. A parameter keeps its default's kind where it can, so that nothing recompiles."""
@@ -78,10 +85,9 @@ class Message:
 
     def check_result(self, value: Any, weight: Any, parameters: dict[str, int | float]) -> None:
         """Call it once as plain Python: it must not fail, and must return a number."""
-        samples = {"weight": weight, "degree": np.int64(1), "vertex": np.int64(0), **parameters}
         try:
             with np.errstate(all="ignore"):
-                result = self.function(value, *(samples[a] for a in self.arguments[1:]))
+                result = self(value, weight, np.int64(1), np.int64(0), [parameters[name] for name in self.defaults])
         except ArithmeticError:
             return  # kernels divide by zero as NumPy does
         except Exception as error:
@@ -108,17 +114,13 @@ class Source:
     tree: ast.FunctionDef
 
     @classmethod
-    def of(cls, function: Callable[..., Any]) -> Source:
+    def of(cls, function: Callable[..., Any], what: str = "the message") -> Source:
         name = getattr(function, "__name__", repr(function))
         try:
-            lines, first = inspect.getsourcelines(function)
-            path = inspect.getsourcefile(function) or "?"
-        except (OSError, TypeError):
-            raise ProgramError(f"{name}: the message must be a `def` in a file or notebook cell, so that its source can be kept") from None
-        try:
-            tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
-        except SyntaxError:  # a lambda in the middle of something
-            tree = ast.Pass()
+            code = function.__code__
+            path, first, lines, tree = read(code, code.co_filename)
+        except (AttributeError, OSError, TypeError):
+            raise ProgramError(f"{name}: {what} must be a `def` in a file or notebook cell, so that its source can be kept") from None
         if not isinstance(tree, ast.FunctionDef):
             raise ProgramError(f"{path}:{first}: expected a `def`, got {lines[0].strip()!r}")
         return cls(function, path, first, lines, tree)
@@ -139,11 +141,11 @@ class Source:
         """An error that quotes a line, counted from the first."""
         return ProgramError(f"{self.path}:{self.first + line - 1}: {self.name} {complaint}\n    {self.lines[line - 1].strip()}")
 
-    def check_arguments(self) -> None:
+    def check_arguments(self, least: int = 1) -> None:
         arguments = self.tree.args
         if arguments.posonlyargs or arguments.kwonlyargs or arguments.vararg or arguments.kwarg:
             raise self.wrong(self.tree.lineno, "has arguments behind a star or before a slash; use plain ones")
-        if not arguments.args:
+        if len(arguments.args) < least:
             raise self.wrong(self.tree.lineno, "needs at least one argument, the value of the vertex")
 
     def check_names(self) -> None:
@@ -190,6 +192,17 @@ class Source:
         if ast.get_docstring(tree) is not None:
             tree.body = tree.body[1:] or [ast.Pass()]
         return f"@compiled\n{ast.unparse(tree)}\n"
+
+
+@functools.lru_cache(maxsize=1024)
+def read(code: CodeType, path: str) -> tuple[str, int, list[str], ast.AST]:
+    """A function's file, first line, lines and tree. Codes are equal whatever file they are of, hence `path`."""
+    lines, first = inspect.getsourcelines(code)
+    try:
+        tree: ast.AST = ast.parse(textwrap.dedent("".join(lines))).body[0]
+    except SyntaxError:  # a lambda in the middle of something
+        tree = ast.Pass()
+    return inspect.getsourcefile(code) or "?", first, lines, tree
 
 
 def constant(node: ast.AST) -> int | None:

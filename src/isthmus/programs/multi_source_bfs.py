@@ -13,10 +13,26 @@ import numpy as np
 
 from isthmus.errors import OptionError
 from isthmus.kernels import masks
+from isthmus.kernels.atomics import atomic_or
+from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
 
 MOST = 64  # bits of a word
 UNREACHED = np.iinfo(np.uint32).max
+
+
+def searches_here(u: Any, degree: Any, state: Any, params: Any) -> Any:
+    return state[1][u]
+
+
+def hand_over(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
+    """The searches that stand on u come to v, unless they have seen it."""
+    seen, _, coming = state
+    fresh = x & ~seen[v] & ~coming[v]
+    if fresh == 0:
+        return False
+    atomic_or(coming, v, fresh)
+    return True
 
 
 class MultiSourceBFS(Program):
@@ -34,21 +50,8 @@ class MultiSourceBFS(Program):
     def reads_weights(self) -> bool:
         return False
 
-    def functions(self, facts: Facts) -> str:
-        return """
-@compiled
-def source(u, degree, state, params):
-    return state[1][u]
-
-
-@compiled
-def edge(x, u, v, w, state, params):
-    fresh = x & ~state[0][v] & ~state[2][v]
-    if fresh == 0:
-        return False
-    atomic_or(state[2], v, fresh)
-    return True
-"""
+    def functions(self, facts: Facts) -> Functions:
+        return Functions(searches_here, hand_over)
 
     def begin(self, facts: Facts) -> State:
         numbers = np.array([facts.number(source) for source in self.sources], np.int64)

@@ -19,7 +19,9 @@ import numpy as np
 
 from isthmus.errors import OptionError
 from isthmus.kernels import neurons
+from isthmus.kernels.atomics import atomic_add, atomic_min
 from isthmus.programs.declared import monotone
+from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
 
 ACTIVATIONS = ("identity", "relu", "tanh", "sigmoid")  # in the order of their codes in kernels
@@ -84,6 +86,33 @@ class Layers:
         return np.flatnonzero((self.ranks >= self.starts[layer]) & (self.ranks < self.starts[layer + 1]))
 
 
+def values_at(u: Any, degree: Any, state: Any, params: Any) -> Any:
+    """Where u's values begin; -1: it is silent for all inputs."""
+    ranks, values = state[0], state[1]
+    inputs, begin = params[0], params[1]
+    at = (np.int64(ranks[u]) - begin) * inputs
+    for i in range(at, at + inputs):
+        if values[i] != 0.0:
+            return at
+    return -1
+
+
+def fire_along(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
+    """Add value times weight to v's sums, if v is in the next layer."""
+    ranks, values, sums, wrong = state
+    inputs, _, next_begin, next_end = params
+    rank = np.int64(ranks[v])
+    if rank < next_begin or rank >= next_end:
+        atomic_min(wrong, 0, np.uint64(u) << np.uint64(32) | np.uint64(v))
+        return False
+    if x >= 0:
+        at = (rank - next_begin) * inputs
+        for i in range(inputs):
+            if values[x + i] != 0.0:
+                atomic_add(sums, at + i, values[x + i] * w)
+    return False
+
+
 class Inference(Program):
     """`inputs` has a row per input, `biases` an entry per vertex in natural order.
 
@@ -108,34 +137,8 @@ class Inference(Program):
     def reads_weights(self) -> bool:
         return True
 
-    def functions(self, facts: Facts) -> str:
-        return """
-@compiled
-def source(u, degree, state, params):
-    ranks, values = state[0], state[1]
-    inputs, begin = params[0], params[1]
-    at = (np.int64(ranks[u]) - begin) * inputs
-    for i in range(at, at + inputs):
-        if values[i] != 0.0:
-            return at
-    return -1
-
-
-@compiled
-def edge(x, u, v, w, state, params):
-    ranks, values, sums, wrong = state
-    inputs, begin, next_begin, next_end = params
-    rank = np.int64(ranks[v])
-    if rank < next_begin or rank >= next_end:
-        atomic_min(wrong, 0, np.uint64(u) << np.uint64(32) | np.uint64(v))
-        return False
-    if x >= 0:
-        at = (rank - next_begin) * inputs
-        for i in range(inputs):
-            if values[x + i] != 0.0:
-                atomic_add(sums, at + i, values[x + i] * w)
-    return False
-"""
+    def functions(self, facts: Facts) -> Functions:
+        return Functions(values_at, fire_along)
 
     def begin(self, facts: Facts) -> State:
         naturals, layers, count = facts.naturals(), self.layers, len(self.inputs)

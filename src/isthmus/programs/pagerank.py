@@ -20,9 +20,11 @@ import numpy as np
 from isthmus.checks import above_0, between_0_and_1, by_vertex, is_real, whole
 from isthmus.errors import OptionError
 from isthmus.kernels import sweeps
+from isthmus.kernels.atomics import atomic_add
+from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, NearEdges, Program, Seen, State
 from isthmus.programs.ranking import Ranking
-from isthmus.programs.sums import summing
+from isthmus.programs.sums import alone, summing, times
 
 
 class PageRank(Program):
@@ -53,8 +55,8 @@ class PageRank(Program):
     def reads_weights(self) -> bool:
         return self.strengths is not None
 
-    def functions(self, facts: Facts) -> str:
-        return summing(self.pulls, 1, 0, " * w" if self.strengths is not None else "")
+    def functions(self, facts: Facts) -> Functions:
+        return summing(self.pulls, 1, 0, times if self.strengths is not None else alone)
 
     def begin(self, facts: Facts) -> State:
         n = facts.vertices
@@ -162,6 +164,15 @@ def teleport_vector(shares: dict[Any, float], facts: Facts) -> Array:
     return vector
 
 
+def nothing_sent(u: Any, degree: Any, state: Any, params: Any) -> Any:
+    return 0
+
+
+def add_weight(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
+    atomic_add(state[0], u, np.float64(w))
+    return False
+
+
 class Strengths(Program):
     """The sum of every vertex's edge weights, in one pass."""
 
@@ -172,18 +183,8 @@ class Strengths(Program):
     def reads_weights(self) -> bool:
         return True
 
-    def functions(self, facts: Facts) -> str:
-        return """
-@compiled
-def source(u, degree, state, params):
-    return 0
-
-
-@compiled
-def edge(x, u, v, w, state, params):
-    atomic_add(state[0], u, np.float64(w))
-    return False
-"""
+    def functions(self, facts: Facts) -> Functions:
+        return Functions(nothing_sent, add_weight)
 
     def begin(self, facts: Facts) -> State:
         return State((np.zeros(facts.vertices),), None)

@@ -16,11 +16,30 @@ from typing import Any
 import numpy as np
 
 from isthmus.checks import above_0, between_0_and_1
+from isthmus.kernels.atomics import atomic_add
 from isthmus.programs.declared import take
+from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
 
-UNWEIGHTED = "np.float64(degree)"
-BY_WEIGHT = "state[3][u]"
+
+def share(delta: Any, strength: Any, params: Any) -> Any:
+    return params[0] * delta / strength if strength > 0 else 0.0
+
+
+def of_degree(u: Any, degree: Any, state: Any, params: Any) -> Any:
+    return share(state[2][u], np.float64(degree), params)
+
+
+def of_strength(u: Any, degree: Any, state: Any, params: Any) -> Any:
+    return share(state[2][u], state[3][u], params)
+
+
+def hit(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
+    """Walks go on from v unless it is the source."""
+    if v == params[2]:
+        return False
+    more = x * w
+    return atomic_add(state[1], v, more) + more > params[1]
 
 
 class PHP(Program):
@@ -35,21 +54,8 @@ class PHP(Program):
     def reads_weights(self) -> bool:
         return self.strengths is not None
 
-    def functions(self, facts: Facts) -> str:
-        return f"""
-@compiled
-def source(u, degree, state, params):
-    strength = {UNWEIGHTED if self.strengths is None else BY_WEIGHT}
-    return params[0] * state[2][u] / strength if strength > 0 else 0.0
-
-
-@compiled
-def edge(x, u, v, w, state, params):
-    if v == params[2]:
-        return False
-    more = x * w
-    return atomic_add(state[1], v, more) + more > params[1]
-"""
+    def functions(self, facts: Facts) -> Functions:
+        return Functions(of_degree if self.strengths is None else of_strength, hit)
 
     def begin(self, facts: Facts) -> State:
         root = facts.number(self.source)

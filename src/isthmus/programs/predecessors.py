@@ -11,10 +11,24 @@ from typing import Any
 
 import numpy as np
 
+from isthmus.kernels.atomics import atomic_cas
+from isthmus.programs.functions import Functions
 from isthmus.programs.message import INT_MAX
 from isthmus.programs.program import Array, Facts, Program, State
 
 NONE = -1
+
+
+def distance_here(u: Any, degree: Any, state: Any, params: Any) -> Any:
+    return state[0][u]
+
+
+def first_way_in(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
+    distances, parents = state
+    total = x + w
+    if total != distances[v] or total == params[0] or parents[v] != NONE:
+        return False
+    return atomic_cas(parents, v, np.int64(NONE), u) == NONE
 
 
 class Predecessors(Program):
@@ -29,21 +43,8 @@ class Predecessors(Program):
     def reads_weights(self) -> bool:
         return self._weighted
 
-    def functions(self, facts: Facts) -> str:
-        return """
-@compiled
-def source(u, degree, state, params):
-    return state[0][u]
-
-
-@compiled
-def edge(x, u, v, w, state, params):
-    distances, parents = state
-    total = x + w
-    if total != distances[v] or total == params[0] or parents[v] != -1:
-        return False
-    return atomic_cas(parents, v, np.int64(-1), u) == -1
-"""
+    def functions(self, facts: Facts) -> Functions:
+        return Functions(distance_here, first_way_in)
 
     def begin(self, facts: Facts) -> State:
         root = facts.number(self._source)

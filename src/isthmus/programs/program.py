@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from isthmus.graph.lists import Lists
+from isthmus.programs.functions import Functions
 
 Array = np.ndarray[Any, Any]
 
@@ -92,8 +93,8 @@ class Program(ABC):
     def reads_weights(self) -> bool: ...
 
     @abstractmethod
-    def functions(self, facts: Facts) -> str:
-        """Text of `source(u, degree, state, params)` and `edge(x, u, v, w, state, params)`."""
+    def functions(self, facts: Facts) -> Functions:
+        """`source(u, degree, state, params)` and `edge(x, u, v, w, state, params)`, or those of a program that pulls."""
 
     @abstractmethod
     def begin(self, facts: Facts) -> State: ...

@@ -17,12 +17,42 @@ from typing import Any
 import numpy as np
 
 from isthmus.kernels import forest, vertices
+from isthmus.kernels.atomics import atomic_min
+from isthmus.programs.declared import itself
+from isthmus.programs.functions import Functions, Scalar
 from isthmus.programs.message import INT_MAX
 from isthmus.programs.program import Array, Facts, Program, State
 
 LIGHTEST, FIRST = 0, 1  # the two passes of a round
 COMPONENTS, BEST, PICKS, NATURALS = range(4)
 AT_ONCE = 1 << 20  # vertices hooked by one call
+
+
+def natural(u: Any, state: Any) -> Any:
+    return np.int64(state[NATURALS][u])
+
+
+def choosing(place: Scalar, kind: Any) -> Functions:
+    """Offer each edge that leaves a component to it; `place` finds a vertex in natural order, weights are of `kind`."""
+
+    def source(u: Any, degree: Any, state: Any, params: Any) -> Any:
+        a = place(u, state)
+        return a, np.int64(state[COMPONENTS][a])
+
+    def edge(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
+        a, mine = x
+        b = place(v, state)
+        if np.int64(state[COMPONENTS][b]) == mine:
+            return False
+        best, weight = state[BEST], kind(w)
+        if params[0] == LIGHTEST:
+            if weight < best[mine]:
+                atomic_min(best, mine, weight)
+        elif weight == best[mine]:
+            atomic_min(state[PICKS], mine, np.uint64(min(a, b)) << np.uint64(32) | np.uint64(max(a, b)))
+        return True
+
+    return Functions(source, edge)
 
 
 class SpanningForest(Program):
@@ -38,30 +68,8 @@ class SpanningForest(Program):
     def reads_weights(self) -> bool:
         return True
 
-    def functions(self, facts: Facts) -> str:
-        place = "np.int64(state[3][{}])" if facts.naturals() is not None else "{}"
-        kind = np.dtype(weight_kind(facts)).name
-        return f"""
-@compiled
-def source(u, degree, state, params):
-    place = {place.format("u")}
-    return place, np.int64(state[0][place])
-
-
-@compiled
-def edge(x, u, v, w, state, params):
-    a, mine = x
-    b = {place.format("v")}
-    if np.int64(state[0][b]) == mine:
-        return False
-    best, weight = state[1], np.{kind}(w)
-    if params[0] == {LIGHTEST}:
-        if weight < best[mine]:
-            atomic_min(best, mine, weight)
-    elif weight == best[mine]:
-        atomic_min(state[2], mine, np.uint64(min(a, b)) << np.uint64(32) | np.uint64(max(a, b)))
-    return True
-"""
+    def functions(self, facts: Facts) -> Functions:
+        return choosing(itself if facts.naturals() is None else natural, weight_kind(facts))
 
     def begin(self, facts: Facts) -> State:
         n, naturals = facts.vertices, facts.naturals()

@@ -22,12 +22,41 @@ from typing import Any
 import numpy as np
 
 from isthmus.kernels import strong, vertices
+from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_max
+from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
 
 LOOPS, TRIM_FORWARD, TRIM_BACKWARD, FORWARD, BACKWARD = range(5)
 NEXT = {LOOPS: TRIM_FORWARD, TRIM_FORWARD: TRIM_BACKWARD, TRIM_BACKWARD: FORWARD, FORWARD: BACKWARD, BACKWARD: TRIM_FORWARD}
 ARRIVING, LEAVING, COMPONENTS, COLORS = range(4)  # degrees that are left, components, colours
+NONE, MINUS_ONE = np.uint32(strong.NONE), np.uint32(2**32 - 1)
 AT_ONCE = 1 << 20  # vertices looked through by one call
+
+
+def color(u: Any, degree: Any, state: Any, params: Any) -> Any:
+    return state[COLORS][u]
+
+
+def follow(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
+    """Take an edge out, or hand a colour over."""
+    arriving, leaving, components, colors = state
+    phase = params[0]
+    if u == v:
+        if phase == LOOPS:
+            atomic_add(arriving, v, MINUS_ONE)
+            atomic_add(leaving, v, MINUS_ONE)
+        return False
+    if phase == TRIM_FORWARD:
+        return atomic_add(arriving, v, MINUS_ONE) == 1 and components[v] == NONE
+    if phase == TRIM_BACKWARD:
+        return atomic_add(leaving, v, MINUS_ONE) == 1 and components[v] == NONE
+    if phase == FORWARD:
+        return components[v] == NONE and colors[v] < x and atomic_max(colors, v, x) < x
+    if phase == BACKWARD:
+        atomic_add(leaving, v, MINUS_ONE)
+        if components[v] == NONE and colors[v] == x:
+            return atomic_cas(components, v, NONE, np.uint32(x - np.uint32(1))) == NONE
+    return False
 
 
 class StrongComponents(Program):
@@ -47,37 +76,8 @@ class StrongComponents(Program):
     def following(self, state: State) -> tuple[str, ...]:
         return ("in",) if state.params[0] in (TRIM_BACKWARD, BACKWARD) else ("out",)
 
-    def functions(self, facts: Facts) -> str:
-        return f"""
-NONE, MINUS_ONE = np.uint32({strong.NONE}), np.uint32(2**32 - 1)
-
-
-@compiled
-def source(u, degree, state, params):
-    return state[{COLORS}][u]
-
-
-@compiled
-def edge(x, u, v, w, state, params):
-    arriving, leaving, components, colors = state
-    phase = params[0]
-    if u == v:
-        if phase == {LOOPS}:
-            atomic_add(arriving, v, MINUS_ONE)
-            atomic_add(leaving, v, MINUS_ONE)
-        return False
-    if phase == {TRIM_FORWARD}:
-        return atomic_add(arriving, v, MINUS_ONE) == 1 and components[v] == NONE
-    if phase == {TRIM_BACKWARD}:
-        return atomic_add(leaving, v, MINUS_ONE) == 1 and components[v] == NONE
-    if phase == {FORWARD}:
-        return components[v] == NONE and colors[v] < x and atomic_max(colors, v, x) < x
-    if phase == {BACKWARD}:
-        atomic_add(leaving, v, MINUS_ONE)
-        if components[v] == NONE and colors[v] == x:
-            return atomic_cas(components, v, NONE, np.uint32(x - np.uint32(1))) == NONE
-    return False
-"""
+    def functions(self, facts: Facts) -> Functions:
+        return Functions(color, follow)
 
     def begin(self, facts: Facts) -> State:
         n = facts.vertices

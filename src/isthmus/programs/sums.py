@@ -2,34 +2,49 @@
 
 from __future__ import annotations
 
-PUSH = """
-@compiled
-def source(u, degree, state, params):
-    return state[{sent}][u]
+from typing import Any
+
+from isthmus.kernels.atomics import atomic_add
+from isthmus.programs.functions import Functions, Scalar
 
 
-@compiled
-def edge(x, u, v, w, state, params):
-    atomic_add(state[{received}], v, x{times})
-    return False
-"""
-PULL = """
-@compiled
-def nothing(params):
-    return 0.0
+def alone(x: Any, w: Any) -> Any:
+    """What an edge carries of x, whatever its weight."""
+    return x
 
 
-@compiled
-def sent(total, u, w, state, params):
-    return total + state[{sent}][u]{times}
+def times(x: Any, w: Any) -> Any:
+    return x * w
 
 
-@compiled
-def received(v, total, state, params):
-    atomic_add(state[{received}], v, total)
-"""
+def over(x: Any, w: Any) -> Any:
+    return x / w
 
 
-def summing(pulls: bool, sent: int, received: int, times: str = "") -> str:
-    """The functions of a program that adds array `sent` of every tail to array `received` of the head; `times`: " * w", say."""
-    return (PULL if pulls else PUSH).format(sent=sent, received=received, times=times)
+def summing(pulls: bool, tails: int, heads: int, carried: Scalar = alone) -> Functions:
+    """The functions of a program that adds array `tails` of every tail, as far as it is carried, to array `heads` of the head."""
+    return pulling(tails, heads, carried) if pulls else pushing(tails, heads, carried)
+
+
+def pushing(tails: int, heads: int, carried: Scalar) -> Functions:
+    def source(u: Any, degree: Any, state: Any, params: Any) -> Any:
+        return state[tails][u]
+
+    def edge(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
+        atomic_add(state[heads], v, carried(x, w))
+        return False
+
+    return Functions(source, edge)
+
+
+def pulling(tails: int, heads: int, carried: Scalar) -> Functions:
+    def nothing(params: Any) -> Any:
+        return 0.0
+
+    def sent(total: Any, u: Any, w: Any, state: Any, params: Any) -> Any:
+        return total + carried(state[tails][u], w)
+
+    def received(v: Any, total: Any, state: Any, params: Any) -> Any:
+        atomic_add(state[heads], v, total)
+
+    return Functions(nothing=nothing, sent=sent, received=received)

@@ -21,12 +21,29 @@ import numpy as np
 from isthmus import sizes
 from isthmus.errors import BudgetError
 from isthmus.kernels import triangles as kernels
+from isthmus.kernels.atomics import atomic_add
 from isthmus.memory import format_size
+from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
 
 DEGREES, CURSORS, TABLE = range(3)
 COUNT, GATHER = 0, 1
 Wish = tuple[int, int, int, tuple[str, ...]]  # vertices first:last, the bit of their entries, the sides to follow
+
+
+def degree_here(u: Any, degree: Any, state: Any, params: Any) -> Any:
+    return state[DEGREES][u]
+
+
+def gather(mine: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
+    """Count an edge that leads upward, and put it into u's list."""
+    degrees, cursors, table = state
+    if degrees[v] < mine or (degrees[v] == mine and v <= u):
+        return False
+    at = np.int64(atomic_add(cursors, u, np.uint32(1)))
+    if params[0] == GATHER:
+        table[at] = 2 * v + params[1]
+    return False
 
 
 class Triangles(Program):
@@ -48,23 +65,8 @@ class Triangles(Program):
     def following(self, state: State) -> tuple[str, ...]:
         return self._following
 
-    def functions(self, facts: Facts) -> str:
-        return f"""
-@compiled
-def source(u, degree, state, params):
-    return state[0][u]
-
-
-@compiled
-def edge(mine, u, v, w, state, params):
-    degrees, cursors, table = state
-    if degrees[v] < mine or (degrees[v] == mine and v <= u):
-        return False
-    at = np.int64(atomic_add(cursors, u, np.uint32(1)))
-    if params[0] == {GATHER}:
-        table[at] = 2 * v + params[1]
-    return False
-"""
+    def functions(self, facts: Facts) -> Functions:
+        return Functions(degree_here, gather)
 
     def begin(self, facts: Facts) -> State:
         n = facts.vertices
