@@ -55,8 +55,8 @@ def declarations(package: str, kind: str) -> list[Declared]:
     for info in pkgutil.iter_modules(folder_of(package)):
         spec = info.module_finder.find_spec(info.name, None)
         source = spec.loader.get_source(info.name) if spec is not None and spec.loader is not None else None  # type: ignore[attr-defined]
-        if source is not None and kind in source:
-            found += [declared for statement in ast.parse(source).body for declared in declared_by(statement, f"{package}.{info.name}", kind)]
+        for statement in ast.parse(source).body if source is not None and kind in source else ():
+            found += declared_by(statement, f"{package}.{info.name}", kind)
     return found
 
 
@@ -110,7 +110,9 @@ class Catalogue(MutableMapping[str, Part], Generic[Part]):
     raises PluginError or returns False where it is not. Declarations come in the order of `place`, a fact they state.
     """
 
-    def __init__(self, noun: str, package: str, kind: str, accepts: Callable[[Any], bool], place: str = "place") -> None:
+    def __init__(
+        self, noun: str, package: str, kind: str, accepts: Callable[[Any], bool] = lambda part: True, place: str = "place"
+    ) -> None:
         self.noun, self.group = noun, f"isthmus.{noun}s"
         self._package, self._kind, self._accepts, self._place = package, kind, accepts, place
         self._parts: dict[str, Part] = {}  # added in this process, or loaded

@@ -19,7 +19,7 @@ from isthmus.cache.cache import Cache
 from isthmus.engines.engine import Delivery, Engine, Rows, Side, Task
 from isthmus.frontier import Activity, Frontier
 from isthmus.link.link import Array, Link, Profile
-from isthmus.policies import hytgraph
+from isthmus.policies.combine import combined
 from isthmus.policies.correction import Observation, corrected
 from isthmus.policies.policy import CACHE, FILTER, NAMES, NOTHING
 from isthmus.policies.recipes import Recipe
@@ -34,11 +34,6 @@ from isthmus.runtime.worker import ALONE, NEVER, Worker
 from isthmus.schedule import contribution
 from isthmus.schedule.plain import Schedule
 from isthmus.threads import Team
-
-ONCE_MORE = {"filter": 1}  # whole partitions hold whole lists of many vertices; single blocks hold few besides the active ones
-GROUPS: dict[str, Callable[[Array], hytgraph.Groups]] = {
-    "buffers": hytgraph.by_engine, "neighbours": hytgraph.combine, "whole apart": partial(hytgraph.combine, k=1), "apart": hytgraph.apart,
-}  # fmt: skip
 
 
 @dataclass
@@ -89,7 +84,7 @@ def run(
         record.decide += time.perf_counter() - deciding
         last = program.max_iter is not None and number + 1 == program.max_iter
         deliveries = itertools.chain(held, parts.pipeline.fetch(tasks, parts.schedule, misses, edges, ahead and not last and number > 0))
-        again = ONCE_MORE if recompute and link_bound(trace, edges) else worthwhile(rounds, parts)
+        again = once_more(parts) if recompute and link_bound(trace, edges) else worthwhile(rounds, parts)
         waited, worked = parts.worker.relax(deliveries, misses, partial(done, parts, record, misses), edges <= ALONE, again)
         record.wait += waited
         record.kernel += worked
@@ -117,6 +112,11 @@ def run(
     parts.pipeline.drop_ahead()
     for delivery in parts.pipeline.unused:  # moved all the same
         trace.iterations[-1].delivered(delivery)
+
+
+def once_more(parts: Parts) -> Mapping[str, int]:
+    """One further round for deliveries that hold whole lists of many vertices besides the active ones."""
+    return {name: 1 for name, engine in parts.engines.items() if engine.rereads_when_link_bound}
 
 
 def worthwhile(rounds: Mapping[str, int], parts: Parts) -> Mapping[str, int]:
@@ -181,11 +181,13 @@ def learn(parts: Parts, record: Iteration) -> None:
     """Correct the link's rates by what this iteration saw."""
     if not parts.recipe.correct:
         return
-    bulk, single = record.engines.get("filter"), record.engines.get("zero_copy")
+    moved = {"bandwidth": 0, "request_rate": 0}
+    for name, engine in parts.engines.items():
+        if engine.observes in moved and name in record.engines:
+            moved[engine.observes] += record.engines[name]["bytes"]
     seen = Observation(
-        bulk["bytes"] if bulk else 0, single["bytes"] // parts.link.profile.block if single else 0,
-        record.wait + record.kernel, record.wait,
-    )  # fmt: skip
+        moved["bandwidth"], moved["request_rate"] // parts.link.profile.block, record.wait + record.kernel, record.wait
+    )
     parts.profile = corrected(parts.link.profile, parts.profile, seen)
 
 
@@ -266,7 +268,7 @@ def combine(side: Side, activity: Activity, others: Activity, parts: Parts, reco
     choice[choice == CACHE] = NOTHING
     if parts.queue is not None:
         choice[choice == FILTER] = NOTHING
-    groups = GROUPS[parts.recipe.combine](choice)
+    groups = combined(parts.recipe.combine, choice)
     tasks: list[Task] = []
     for kind, begin, end in zip(groups.choices.tolist(), groups.cuts[:-1].tolist(), groups.cuts[1:].tolist(), strict=True):
         tasks += parts.engines[NAMES[kind]].tasks(side, groups.partitions[begin:end], parts.room)
@@ -284,6 +286,6 @@ def ordered(program: Program, state: State, frontier: Frontier, tasks: list[Task
         side.name: contribution.priorities(frontier, side.partitions, side.offsets, *known, parts.team)
         for side in {task.side.name: task.side for task in tasks}.values()
     }
-    stages = np.array([contribution.STAGES.get(task.engine.name, 0) for task in tasks])
+    stages = np.array([task.engine.stage for task in tasks])
     priorities = np.array([by_side[task.side.name][task.partitions].sum() for task in tasks])
     return [tasks[k] for k in contribution.order(stages, priorities).tolist()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,9 @@ import numpy as np
 from isthmus.cache.cache import Cache
 from isthmus.cache.partition_cache import PartitionCache
 from isthmus.cache.vertex_cache import VERTEX_BYTES, VertexCache
-from isthmus.engines.compaction import Compaction
-from isthmus.engines.engine import Buffer, Engine, Side
-from isthmus.engines.filter import Filter
-from isthmus.engines.resident import Resident
+from isthmus.engines.engine import Buffer, Engine, Means, Side
+from isthmus.engines.registry import engine as engine_named
 from isthmus.engines.unified import Unified
-from isthmus.engines.zero_copy import ZeroCopy
 from isthmus.errors import OptionError, StoreError
 from isthmus.graph.files import BLOCK, aligned_empty
 from isthmus.graph.graph import Graph
@@ -26,12 +24,11 @@ from isthmus.link.hints import Hint
 from isthmus.link.link import Extents, Link, Moved
 from isthmus.link.measure import Say
 from isthmus.link.model import ModelLink
-from isthmus.link.pages import Pages
 from isthmus.link.ram import RamLink
 from isthmus.link.ssd import SsdLink
 from isthmus.memory import format_size
 from isthmus.policies import grus
-from isthmus.policies.hytgraph import TOGETHER
+from isthmus.policies.combine import TOGETHER
 from isthmus.policies.recipes import Recipe
 from isthmus.programs.program import Program, State
 from isthmus.runtime.budget import BUFFERS, LEAST_BLOCKS, Near, plan
@@ -129,26 +126,20 @@ def make_side(graph: Graph, program: Program, name: str, index: int, near: Near,
 def make_engines(
     near: Near, chosen: Recipe, sides: list[Side], link: Link, graph: Graph, threads: int
 ) -> tuple[dict[str, Engine], list[Buffer], Any]:
-    """Either all edges near, or the engines that bring them, buffers to bring them to, and the memory these lie in.
+    """Either all edges near, or the engines that the policy may choose, buffers to bring edges to, and the memory these lie in.
 
     The buffers come first in that memory; what is behind them may keep edges near.
     """
+    means = Means(link, sides, threads, np.empty(0, np.uint8), lambda side: load(graph, side, link), chosen.merge, chosen.hint.evicts)
     if near.resident:
-        return {"resident": Resident({side.name: load(graph, side, link) for side in sides})}, [], None
+        return {"resident": engine_named("resident").make(means)}, [], None
     block = link.profile.block
     size = buffer_bytes(near, block)
     entry = (sides[0].width, sides[0].weight_width)
     memory = aligned_empty(BUFFERS * size + near.cache, np.uint8)  # not touched before it is used
     buffers = [Buffer(memory[k * size : (k + 1) * size], entry, block) for k in range(BUFFERS)]
-    gap = link.profile.break_even_gap if chosen.merge else 0
-    engines: dict[str, Engine] = {
-        "filter": Filter(), "zero_copy": ZeroCopy(gap), "compaction": Compaction(threads, link.profile.break_even_gap),
-    }  # fmt: skip
-    if chosen.pages and isinstance(link, ModelLink):
-        engines["unified"] = Unified(link)
-    elif chosen.pages:
-        widths = [width for side in sides for width in (side.width, side.weight_width) if width]
-        engines["unified"] = Unified(Pages(link, [graph.arcs * width for width in widths], memory[BUFFERS * size :], chosen.hint.evicts))
+    means = replace(means, memory=memory[BUFFERS * size :])
+    engines = {name: engine_named(name).make(means) for name in chosen.policy.engines}
     return engines, buffers, memory
 
 
