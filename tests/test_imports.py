@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "isthmus"
 RANKS = {
     "errors": 0,
     "checks": 1,
-    "memory": 2, "progress": 2, "sizes": 2, "threads": 2,
+    "memory": 2, "plugins": 2, "progress": 2, "sizes": 2, "threads": 2,
     "kernels": 3,
     "graph": 4,
     "link": 5,

@@ -51,11 +51,21 @@ _WHERE = {
     "BudgetError": ("isthmus.errors", "BudgetError"),
     "ProgramError": ("isthmus.errors", "ProgramError"),
     "UnknownVertexError": ("isthmus.errors", "UnknownVertexError"),
+    "PluginError": ("isthmus.errors", "PluginError"),
 }
 __all__ = [*_WHERE, "__version__"]
 
 if TYPE_CHECKING:
-    from isthmus.errors import BudgetError, GraphFormatError, IsthmusError, OptionError, ProgramError, StoreError, UnknownVertexError
+    from isthmus.errors import (
+        BudgetError,
+        GraphFormatError,
+        IsthmusError,
+        OptionError,
+        PluginError,
+        ProgramError,
+        StoreError,
+        UnknownVertexError,
+    )
     from isthmus.graph.build import generate, ingest, read
     from isthmus.graph.graph import Graph
     from isthmus.graph.graph import open_graph as open

@@ -46,3 +46,9 @@ class ProgramError(IsthmusError):
     """A vertex program that breaks a rule or does not compile; the message quotes its line."""
 
     exit_code = 7
+
+
+class PluginError(IsthmusError):
+    """A part of another package that cannot be loaded, or is not what its entry point promises."""
+
+    exit_code = 8

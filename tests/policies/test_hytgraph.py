@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from isthmus.frontier import Activity
 from isthmus.link.link import Profile
-from isthmus.policies.hytgraph import ENGINES, HyTGraph, apart, combine
+from isthmus.policies.hytgraph import ENGINES, HyTGraph
 from isthmus.policies.policy import COMPACTION, FILTER, NOTHING, ZERO_COPY
 
 PCIE = Profile("pcie", 12.3e9, 96e6, 128, 256, False)
@@ -124,42 +124,3 @@ def test_exactly_the_active_partitions_get_an_engine(edges, entry_bytes, round_u
 def test_no_partition():
     none = np.empty(0, np.int64)
     assert HyTGraph().choose(Activity(none, none, none, none), PCIE, 4).size == 0
-    assert combine(none).cuts.tolist() == [0]
-
-
-def groups_of(found):
-    return [found.partitions[a:b].tolist() for a, b in zip(found.cuts, found.cuts[1:], strict=False)]
-
-
-def test_the_fifth_filter_partition_in_a_row_begins_a_group():
-    """The published algorithm drops it."""
-    found = combine(np.full(9, FILTER))
-    assert groups_of(found) == [[0, 1, 2, 3], [4, 5, 6, 7], [8]]
-
-
-def test_runs_end_where_another_engine_or_nothing_lies_between():
-    f, c, z, n = FILTER, COMPACTION, ZERO_COPY, NOTHING
-    found = combine(np.array([f, f, z, f, n, f, f, f, f, f, c, z, c]))
-    assert groups_of(found) == [[0, 1], [3], [5, 6, 7, 8], [9], [2, 11], [10, 12]]
-    assert found.choices.tolist() == [f, f, f, f, z, c]
-
-
-def test_combination_switched_off():
-    choice = np.array([FILTER, FILTER, ZERO_COPY, NOTHING, ZERO_COPY])
-    assert len(groups_of(combine(choice))) == 2
-    assert groups_of(combine(choice, k=1)) == [[0], [1], [2, 4]]
-    assert groups_of(apart(choice)) == [[0], [1], [2], [4]]
-    assert apart(choice).choices.tolist() == [FILTER, FILTER, ZERO_COPY, ZERO_COPY]
-
-
-@given(hnp.arrays(np.int64, st.integers(0, 60), elements=st.integers(0, 6)), st.integers(1, 6))
-def test_combination_preserves_the_partitions_and_their_engines(choice, k):
-    found = combine(choice, k)
-    assert np.sort(found.partitions).tolist() == np.flatnonzero(choice).tolist()
-    for group, engine in zip(groups_of(found), found.choices.tolist(), strict=True):
-        assert set(choice[group]) == {engine}
-        if engine == FILTER:
-            assert len(group) <= k
-            assert group == list(range(group[0], group[0] + len(group)))
-    others = found.choices[found.choices != FILTER]
-    assert np.unique(others).size == others.size

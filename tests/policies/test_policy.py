@@ -11,9 +11,8 @@ from isthmus.errors import OptionError
 from isthmus.frontier import Activity
 from isthmus.link.hints import Hint
 from isthmus.link.link import Profile
-from isthmus.policies.policy import COMPACTION, FILTER, NOTHING, UNIFIED, ZERO_COPY
+from isthmus.policies.policy import COMPACTION, FILTER, NAMES, NOTHING, UNIFIED, ZERO_COPY
 from isthmus.policies.recipes import RECIPES, SWITCHES, recipe
-from isthmus.policies.words import WORDS
 
 DISK = Profile("a disk", 4096e5, 1e4, 4096, 128, True)  # a block alone costs ten times its share of a bulk read
 
@@ -66,7 +65,15 @@ def test_nothing_active_and_no_partition():
 
 
 def test_every_recipe_has_words_for_help_texts():
-    assert list(WORDS) == list(RECIPES)
+    words = RECIPES.words()
+    assert list(words)[: len(RECIPES)] == list(RECIPES)
+    assert all(words[name] == RECIPES[name].words != "" for name in RECIPES)
+
+
+def test_a_policy_names_the_engines_that_it_chooses():
+    some = activity([1, 90, 40, 0], [1, 20, 1000, 0], [1000, 100, 1000, 100])
+    for each in (*RECIPES.values(), recipe("auto", (), 1), recipe("scaph:lvsp"), recipe("unified:read-mostly")):
+        assert {NAMES[code] for code in each.policy.choose(some, DISK, 4).tolist() if code} <= set(each.policy.engines)
 
 
 def test_an_unknown_recipe():

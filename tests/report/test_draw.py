@@ -8,7 +8,8 @@ import re
 import numpy as np
 import pytest
 
-from isthmus.policies.policy import NAMES
+from isthmus.engines.registry import NAMES, colour_of
+from isthmus.policies.recipes import RECIPES
 from isthmus.report import draw
 from isthmus.report.page import TEMPLATE
 from isthmus.report.series import series
@@ -42,17 +43,20 @@ def lab(rgb):
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
 
+COLORS = {engine: colour_of(engine) for engine in NAMES.values()}
+
+
 def variables():
     """The style sheet's colours: of the light theme, then of the dark one."""
     themes = re.findall(r":root \{([^}]*)\}", TEMPLATE.read_text())
     return [dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", theme)) for theme in themes]
 
 
-def test_every_engine_has_a_colour():
-    assert set(NAMES.values()) == set(draw.COLORS)
+def test_every_engine_has_a_colour_of_its_own():
+    assert len(set(COLORS.values())) == len(COLORS) == len(NAMES)
 
 
-@pytest.mark.parametrize("colors", [draw.COLORS, draw.SECONDS, draw.ACTIVE], ids=["engines", "seconds", "active"])
+@pytest.mark.parametrize("colors", [COLORS, draw.SECONDS, draw.ACTIVE], ids=["engines", "seconds", "active"])
 def test_colours_stand_out_from_both_grounds(colors):
     assert len(variables()) == 2
     for theme in variables():
@@ -68,7 +72,7 @@ def test_text_is_legible_in_both_themes():
 
 
 @pytest.mark.parametrize("sight", list(SIGHT))
-@pytest.mark.parametrize("colors", [draw.COLORS, draw.SECONDS, draw.ACTIVE], ids=["engines", "seconds", "active"])
+@pytest.mark.parametrize("colors", [COLORS, draw.SECONDS, draw.ACTIVE], ids=["engines", "seconds", "active"])
 def test_colours_differ_for_every_eye(colors, sight):
     seen = {name: lab(SIGHT[sight] @ linear(color)) for name, color in colors.items()}
     for one, two in itertools.combinations(seen, 2):
@@ -76,8 +80,10 @@ def test_colours_differ_for_every_eye(colors, sight):
 
 
 def test_recipes_have_lines_of_their_own():
-    assert len(set(draw.LINES.values())) == len(draw.LINES)
-    assert draw.OTHER not in draw.LINES.values()
+    lines = {draw.line(name) for name in RECIPES}
+    assert len(lines) == len(RECIPES)
+    assert draw.OTHER not in lines
+    assert draw.line("unified:read-mostly") == draw.line("nobody's") == draw.OTHER
 
 
 def test_figures_use_the_colours_of_the_page_and_have_their_own_ids():

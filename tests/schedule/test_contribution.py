@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from isthmus.engines.registry import engine
 from isthmus.frontier import Frontier
 from isthmus.graph.lists import Lists
 from isthmus.graph.partition import Partitions, cut
 from isthmus.programs.message import INT_MAX
-from isthmus.schedule.contribution import STAGES, order, priorities
+from isthmus.schedule.contribution import order, priorities
 from isthmus.threads import Team
 
 # Degrees 2, 0, 2, 6, 2 in partitions of 4 edges: vertex 3 is cut over two of them.
@@ -99,7 +100,7 @@ def test_lists_and_marks_agree_with_a_plain_loop(team, degrees, size, data):
 
 
 def test_filter_tasks_by_priority_then_zero_copy_then_compaction():
-    stages = np.array([STAGES[name] for name in ("compaction", "filter", "zero_copy", "filter", "filter")])
+    stages = np.array([engine(name).stage for name in ("compaction", "filter", "zero_copy", "filter", "filter")])
     found = order(stages, np.array([99.0, 1, 50, 7, 7]))
     assert found.tolist() == [3, 4, 1, 2, 0]
 

@@ -9,21 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from isthmus.engines.engine import Delivery, Engine, GetBuffer, Side, Task
+from isthmus.engines.cache import Held
+from isthmus.engines.engine import Delivery, Side
 from isthmus.frontier import Activity, Frontier
-from isthmus.link.link import Array, Link
 
-
-class Held(Engine):
-    """What deliveries out of a cache are counted under; it brings nothing."""
-
-    name = "cache"
-
-    def tasks(self, side: Side, chosen: Array, room: int) -> list[Task]:
-        return [Task(self, side, chosen)] if chosen.size else []
-
-    def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
-        yield from ()
+__all__ = ["Cache", "Held"]
 
 
 class Cache:

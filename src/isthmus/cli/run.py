@@ -8,10 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from isthmus.cli import signals
+from isthmus.cli import listing, signals
 from isthmus.cli.compose import compose
 from isthmus.cli.options import Json, StorePath, Threads
-from isthmus.policies.words import WORDS
 
 Answer = dict[str, Any]
 Source = Annotated[str | None, typer.Option(help="The vertex to start from, by its own id. Default: the one with the most out-edges.")]
@@ -20,8 +19,7 @@ Budget = Annotated[
     str | None,
     typer.Option(help="Near memory: 2GB, or 10% for vertex state plus that share of the edges. Default: 60 % of what is available."),
 ]
-RECIPES = ", ".join(f"{name} ({words})" for name, words in WORDS.items())
-PolicyOption = Annotated[str, typer.Option(metavar="RECIPE", help=f"How edges are brought near: {RECIPES}.")]
+PolicyOption = Annotated[str, typer.Option(metavar="RECIPE", help=f"How edges are brought near: {listing.RECIPES}.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, or model:NAME for a modelled GPU.")]
 WithoutOption = Annotated[
     str | None, typer.Option(metavar="PART,PART...", help="Parts of a recipe to switch off, such as cache. Answers stay the same.")
@@ -307,8 +305,8 @@ def add_algorithms(group: typer.Typer, shared: Callable[..., None], act: Callabl
             core_number, strongly_connected_components, minimum_spanning_forest, triangle_count, local_clustering_coefficient, circuit,
             nn_inference)  # fmt: skip
     for algorithm in (bfs, sssp, weakly_connected_components, pagerank, *more):
-        group.command(algorithm.__name__)(compose(algorithm, shared, act))
-    group.command("wcc", hidden=True)(compose(weakly_connected_components, shared, act))
+        group.command(algorithm.__name__, cls=listing.Command)(compose(algorithm, shared, act))
+    group.command("wcc", hidden=True, cls=listing.Command)(compose(weakly_connected_components, shared, act))
 
 
 def register(app: typer.Typer) -> None:

@@ -11,11 +11,12 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Self
 
 import numpy as np
 
 from isthmus import sizes
-from isthmus.engines.engine import Buffer, Delivery, Engine, GetBuffer, Rows, Side, Task, packed
+from isthmus.engines.engine import Buffer, Cost, Delivery, Engine, GetBuffer, Means, Pass, Rows, Side, Task, packed
 from isthmus.engines.zero_copy import read_rows, windows
 from isthmus.frontier import Frontier
 from isthmus.kernels.gather import pack
@@ -29,6 +30,19 @@ class Compaction(Engine):
     """Reads active lists and packs them. `threads` pack together; `gap` is what is read over, in bytes."""
 
     name = "compaction"
+    code = 4
+    colour = "#119966"
+    stage = 2
+
+    @classmethod
+    def make(cls, means: Means) -> Self:
+        return cls(means.threads, means.link.profile.break_even_gap)
+
+    @classmethod
+    def pass_cost(cls, scan: Pass) -> Cost:
+        """Every block, in long reads, and then all lists are packed."""
+        seconds = float(scan.profile.seconds(scan.block_bytes, 0)) + scan.edge_bytes / scan.profile.compaction
+        return Cost(scan.block_bytes, scan.reads, seconds)
 
     def __init__(self, threads: int, gap: int = 0) -> None:
         self._threads, self.gap = threads, gap

@@ -8,14 +8,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from isthmus.frontier import Activity, Frontier
 from isthmus.graph.lists import Lists
 from isthmus.graph.partition import Partitions
-from isthmus.link.link import Array, Extents, Link, Moved
+from isthmus.link.device import Device
+from isthmus.link.link import Array, Extents, Link, Moved, Profile
 
 
 @dataclass
@@ -112,10 +113,79 @@ class Delivery:
 GetBuffer = Callable[[], Buffer]
 
 
-class Engine(ABC):
-    """A way to bring edges near. Engines hold no state of a run beyond what they are given."""
+@dataclass(frozen=True)
+class Means:
+    """What a run has to make its engines from."""
 
-    name: str = "engine"
+    link: Link
+    sides: list[Side]
+    threads: int
+    memory: Array  # near memory behind the buffers
+    load: Callable[[Side], tuple[Array, Array | None]]  # all targets and weights of a side, brought near
+    merges: bool = False  # the recipe reads over gaps that cost less than another request
+    evicts: bool = True  # pages make room for others
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass over all edges, before it is made: bytes of the far arrays, and of a read that a buffer holds."""
+
+    sections: list[int]
+    read_bytes: int
+    profile: Profile
+    model: Device | None = None
+
+    @property
+    def edge_bytes(self) -> int:
+        return sum(self.sections)
+
+    @property
+    def blocks(self) -> int:
+        return sum(-(-size // self.profile.block) for size in self.sections)
+
+    @property
+    def block_bytes(self) -> int:
+        return self.blocks * self.profile.block
+
+    @property
+    def reads(self) -> int:
+        """Requests, where each is as long as it can be."""
+        return sum(-(-size // self.read_bytes) for size in self.sections)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one pass over all edges."""
+
+    bytes: int
+    requests: int
+    seconds: float
+
+
+class Engine(ABC):
+    """A way to bring edges near. Engines hold no state of a run beyond what they are given.
+
+    A class declares itself by plain attributes. Built-in engines have fixed codes; others get one when they are first used
+    (`engines/registry.py`).
+    """
+
+    name: ClassVar[str] = "engine"
+    code: ClassVar[int] = -1  # what policies choose it by
+    colour: ClassVar[str] = "#888899"  # in drawings; a contrast of 3 to white and to black suits both themes
+    stage: ClassVar[int] = 0  # tasks ordered by contribution run by stage first
+    streams: ClassVar[bool] = False  # the kernel itself fetches the bytes, so one launch does a whole task
+    rereads_when_link_bound: ClassVar[bool] = False  # its deliveries hold whole lists of many vertices, worth another round
+    observes: ClassVar[str] = ""  # the rate of the link that its reads are an observation of: bandwidth or request_rate
+
+    @classmethod
+    def make(cls, means: Means) -> Self:
+        """The engine for a run."""
+        return cls()
+
+    @classmethod
+    def pass_cost(cls, scan: Pass) -> Cost | None:
+        """What one pass over all edges costs; None: that is not known, or there is nothing to move."""
+        return None
 
     @abstractmethod
     def tasks(self, side: Side, chosen: Array, room: int) -> list[Task]:

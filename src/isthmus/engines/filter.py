@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from isthmus.engines.engine import Buffer, Delivery, Engine, GetBuffer, Rows, Runs, Side, Task, zones
+from isthmus.engines.engine import Buffer, Cost, Delivery, Engine, GetBuffer, Pass, Rows, Runs, Side, Task, zones
 from isthmus.frontier import Frontier
 from isthmus.kernels import rows
 from isthmus.link.link import Array, Link
@@ -22,6 +22,15 @@ class Filter(Engine):
     """Reads whole partitions. `together` bounds how many make one task; None: as many as a buffer holds."""
 
     name = "filter"
+    code = 1
+    colour = "#0077bb"
+    rereads_when_link_bound = True
+    observes = "bandwidth"
+
+    @classmethod
+    def pass_cost(cls, scan: Pass) -> Cost:
+        """Every block, in long reads."""
+        return Cost(scan.block_bytes, scan.reads, float(scan.profile.seconds(scan.block_bytes, 0)))
 
     def __init__(self, together: int | None = None) -> None:
         self.together = together

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Self
 
 import numpy as np
 
-from isthmus.engines.engine import Delivery, Engine, GetBuffer, Runs, Side, Task
+from isthmus.engines.engine import Delivery, Engine, GetBuffer, Means, Runs, Side, Task
 from isthmus.engines.filter import as_rows
 from isthmus.frontier import Frontier
 from isthmus.link.link import Array, Link
@@ -16,6 +17,12 @@ class Resident(Engine):
     """Hands out the arrays themselves."""
 
     name = "resident"
+    code = 3
+    colour = "#888899"
+
+    @classmethod
+    def make(cls, means: Means) -> Self:
+        return cls({side.name: means.load(side) for side in means.sides})
 
     def __init__(self, arrays: dict[str, tuple[Array, Array | None]]) -> None:
         self.arrays = arrays  # side name: targets, weights

@@ -8,17 +8,43 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Self
 
-from isthmus.engines.engine import Delivery, Engine, GetBuffer, Side, Task
+from isthmus.engines.engine import Cost, Delivery, Engine, GetBuffer, Means, Pass, Side, Task
 from isthmus.engines.zero_copy import read_rows, windows
 from isthmus.frontier import Frontier
 from isthmus.link.link import Array, Link, Moved
+from isthmus.link.model import ModelLink
+from isthmus.link.pages import Pages
 
 
 class Unified(Engine):
     """Reads active lists page by page."""
 
     name = "unified"
+    code = 5
+    colour = "#dd2244"
+    streams = True
+
+    @classmethod
+    def make(cls, means: Means) -> Self:
+        """A modelled link has pages of its own; on others they lie in the memory behind the buffers."""
+        if isinstance(means.link, ModelLink):
+            return cls(means.link)
+        sizes = [int(side.offsets[-1]) * width for side in means.sides for width in (side.width, side.weight_width) if width]
+        return cls(Pages(means.link, sizes, means.memory, means.evicts))
+
+    @classmethod
+    def pass_cost(cls, scan: Pass) -> Cost:
+        """Every page, each when it is missed; on a disk a page is a block.
+
+        On a modelled device faults of neighbours make migrations grow, so that a pass comes near the peak of managed memory.
+        """
+        if scan.model is None:
+            return Cost(scan.block_bytes, scan.blocks, float(scan.profile.seconds(0, scan.blocks)))
+        page = scan.model.managed.page_bytes
+        moved = sum(-(-size // page) * page for size in scan.sections)
+        return Cost(moved, moved // scan.profile.block, moved / (scan.model.managed.peak_share * scan.profile.bandwidth))
 
     def __init__(self, pages: Link) -> None:
         self._pages = pages

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from typing import Self
 
 import numpy as np
 
-from isthmus.engines.engine import Buffer, Delivery, Engine, GetBuffer, Rows, Side, Task, zones
+from isthmus.engines.engine import Buffer, Cost, Delivery, Engine, GetBuffer, Means, Pass, Rows, Side, Task, zones
 from isthmus.frontier import Frontier
 from isthmus.graph.lists import Lists
 from isthmus.kernels import rows
@@ -26,6 +27,20 @@ class ZeroCopy(Engine):
     """Reads the blocks of active lists."""
 
     name = "zero_copy"
+    code = 2
+    colour = "#dd6611"
+    stage = 1
+    streams = True
+    observes = "request_rate"
+
+    @classmethod
+    def make(cls, means: Means) -> Self:
+        return cls(means.link.profile.break_even_gap if means.merges else 0)
+
+    @classmethod
+    def pass_cost(cls, scan: Pass) -> Cost:
+        """Every block, each asked for alone. A disk reads neighbours together; alone is what blocks far apart cost."""
+        return Cost(scan.block_bytes, scan.blocks, float(scan.profile.seconds(0, scan.blocks)))
 
     def __init__(self, gap: int = 0) -> None:
         self.gap = gap

@@ -12,7 +12,7 @@ Compaction is chosen where (2) < alpha x (1) and (2) < beta x (3), else the chea
 the second term of (2) out when it selects, and so do we by default.
 
 Where this differs:
-- Algorithm 1, lines 15-24, drops every (k+1)th filter partition in a row; here it begins the next group.
+- Algorithm 1, lines 15-24, drops every (k+1)th filter partition in a row; `policies/combine.py` does not.
 - At a tie the text takes filter and the algorithm zero-copy. We follow the text: with every edge active and every
   request full, both move the same bytes, and PageRank is said to filter everything at first.
 - The paper has two gammas and two betas. These are 0.625 and 0.4; those of the cache are in `cache/hotness.py`.
@@ -30,13 +30,12 @@ import numpy as np
 
 from isthmus.frontier import Activity
 from isthmus.link.link import Array, Profile
-from isthmus.policies.policy import COMPACTION, FILTER, INDEX_BYTES, NOTHING, ZERO_COPY, Policy
+from isthmus.policies.policy import COMPACTION, FILTER, INDEX_BYTES, NAMES, NOTHING, ZERO_COPY, Policy
 
 ALPHA = 0.8  # HyTGraph, after Subway: compaction pays below 80 % active edges
 BETA = 0.4  # HyTGraph: and where lists are so short that single requests are mostly empty
 GAMMA = 0.625  # HyTGraph, after EMOGI: the part of a round trip that an empty request costs as well
 IN_A_ROUND_TRIP = 256  # PCIe 3.0: requests under way at once
-TOGETHER = 4  # HyTGraph: filter partitions in one task
 ENGINES = frozenset({FILTER, COMPACTION, ZERO_COPY})
 
 
@@ -66,6 +65,7 @@ class HyTGraph(Policy):
         self._in_a_round_trip, self._index_bytes = in_a_round_trip, index_bytes
         self._packing_rate = packing_rate  # bytes in the time of one round trip; infinite: transfer alone counts
         self._round_up, self._engines = round_up, engines
+        self.engines = tuple(NAMES[code] for code in sorted(engines))
 
     def costs(self, activity: Activity, profile: Profile, entry_bytes: int) -> Costs:
         """Formulas (1), (2) and (3), with a round trip of 1."""
@@ -90,48 +90,3 @@ class HyTGraph(Policy):
         with np.errstate(invalid="ignore"):  # 0 x infinity: alpha or beta and an engine switched off
             pack = (packed < self._alpha * whole) & (packed < self._beta * single)
         return np.where(activity.edges > 0, np.where(pack, COMPACTION, np.where(single < whole, ZERO_COPY, FILTER)), NOTHING)
-
-
-@dataclass(frozen=True)
-class Groups:
-    """Partitions that are brought together: group g is partitions[cuts[g]:cuts[g + 1]], by the engine choices[g]."""
-
-    choices: Array
-    cuts: Array
-    partitions: Array
-
-
-def combine(choice: Array, k: int = TOGETHER) -> Groups:
-    """At most k filter partitions that lie side by side; all partitions of any other engine together.
-
-    Groups come in the order of the engines' numbers and then of the partitions. Every partition with a choice is in
-    exactly one group.
-    """
-    partitions, choices = chosen(choice)
-    filtered = choices == FILTER
-    begins = np.ones(choices.size, np.bool_)
-    begins[1:] = (choices[1:] != choices[:-1]) | (filtered[1:] & (np.diff(partitions) != 1))
-    places = np.arange(choices.size)
-    places -= np.maximum.accumulate(np.where(begins, places, 0))  # from the start of its run
-    firsts = np.flatnonzero(begins | (filtered & (places % k == 0)))
-    return Groups(choices[firsts], np.append(firsts, choices.size), partitions)
-
-
-def by_engine(choice: Array) -> Groups:
-    """All partitions of an engine together, for it to cut as it likes."""
-    partitions, choices = chosen(choice)
-    firsts = np.flatnonzero(np.diff(choices, prepend=NOTHING) != 0)
-    return Groups(choices[firsts], np.append(firsts, choices.size), partitions)
-
-
-def apart(choice: Array) -> Groups:
-    """Every partition on its own: combination switched off."""
-    partitions, choices = chosen(choice)
-    return Groups(choices, np.arange(choices.size + 1), partitions)
-
-
-def chosen(choice: Array) -> tuple[Array, Array]:
-    """Partitions with a choice, by choice and then by number; and their choices."""
-    order = np.argsort(choice, kind="stable")
-    partitions = order[choice[order] != NOTHING]
-    return partitions, choice[partitions]

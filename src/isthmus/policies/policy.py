@@ -6,22 +6,25 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from isthmus.engines.registry import NAMES, NOTHING, code_of
 from isthmus.frontier import Activity
 from isthmus.link.link import Array, Profile
 
-NOTHING, FILTER, ZERO_COPY, RESIDENT, COMPACTION, UNIFIED, CACHE = range(7)  # what a choice means
+__all__ = ["CACHE", "COMPACTION", "FILTER", "INDEX_BYTES", "NAMES", "NOTHING", "UNIFIED", "ZERO_COPY", "Cheapest", "Fixed", "Policy"]
+
+FILTER, ZERO_COPY, COMPACTION, UNIFIED, CACHE = map(code_of, ("filter", "zero_copy", "compaction", "unified", "cache"))
 INDEX_BYTES = 8  # one 64-bit offset for each packed list
-NAMES = {FILTER: "filter", ZERO_COPY: "zero_copy", RESIDENT: "resident", COMPACTION: "compaction", UNIFIED: "unified", CACHE: "cache"}
 
 
 class Policy(ABC):
     """Pure: the same activity and profile give the same choice."""
 
     name: str = "policy"
+    engines: tuple[str, ...] = ()  # names of all engines it may choose: a run makes these
 
     @abstractmethod
     def choose(self, activity: Activity, profile: Profile, entry_bytes: int) -> Array:
-        """One of the choices above for every partition; NOTHING where nothing is active."""
+        """The code of an engine (`engines.registry.code_of`) for every partition; NOTHING where nothing is active."""
 
 
 class Fixed(Policy):
@@ -29,6 +32,7 @@ class Fixed(Policy):
 
     def __init__(self, name: str, choice: int) -> None:
         self.name, self._choice = name, choice
+        self.engines = (NAMES[choice],)
 
     def choose(self, activity: Activity, profile: Profile, entry_bytes: int) -> Array:
         return np.where(activity.edges > 0, self._choice, NOTHING)
@@ -49,6 +53,7 @@ class Cheapest(Policy):
 
     def __init__(self, packs: bool = False) -> None:
         self._packs = packs
+        self.engines = ("filter", "zero_copy", "compaction") if packs else ("filter", "zero_copy")
 
     def choose(self, activity: Activity, profile: Profile, entry_bytes: int) -> Array:
         whole = profile.seconds(activity.partition_slots * entry_bytes, 0)

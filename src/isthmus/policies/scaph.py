@@ -58,6 +58,7 @@ class ByValue(Policy):
 
     def __init__(self, name: str, scaph: Scaph) -> None:
         self.name, self._scaph = name, scaph
+        self.engines = ("filter", "compaction")
 
     def choose(self, activity: Activity, profile: Profile, entry_bytes: int) -> Array:
         return self._scaph.choose(activity, activity.last_edges)

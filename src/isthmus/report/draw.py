@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from isthmus.policies.policy import NAMES
+from isthmus.engines.registry import NAMES, colour_of
+from isthmus.policies.recipes import RECIPES
 from isthmus.report.series import UNKNOWN, Map, Series
 from isthmus.report.svg import FAINT, GRID, INK, inline
 
-COLORS = {  # also far apart for eyes without long or middle cones; tests/report/test_draw.py measures both
-    "filter": "#0077bb",
-    "zero_copy": "#dd6611",
-    "compaction": "#119966",
-    "unified": "#dd2244",
-    "cache": "#8877ff",
-    "resident": "#888899",
-}
 SECONDS = {"waiting for the link": "#dd6611", "edge loops": "#0077bb", "deciding": "#8877ff", "the rest": "#888899"}
 ACTIVE = {"edges": "#0077bb", "vertices": "#dd6611"}
-LINES = {  # of recipes: the colour of their engine where they have but one
-    "auto": (INK, "-"), "hytgraph": (INK, "--"), "scaph": (COLORS["resident"], "-."), "grus": (COLORS["cache"], "--"),
-    "filter": (COLORS["filter"], "-"), "emogi": (COLORS["zero_copy"], "-"), "subway": (COLORS["compaction"], "-"),
-    "unified": (COLORS["unified"], "-"),
-}  # fmt: skip
-OTHER = (COLORS["resident"], ":")
+OTHER = (colour_of("resident"), ":")  # of recipes that are not known, and of variants
 SIZE = (4.4, 2.4)  # inches; a point is about a pixel on a phone
 STYLE = {
     "svg.fonttype": "none", "svg.hashsalt": "isthmus", "font.size": 9.5, "text.color": INK, "axes.edgecolor": FAINT,
@@ -62,6 +50,20 @@ def scaled(ax: Any, unit: str) -> None:
     ax.yaxis.set_major_formatter(EngFormatter(unit=unit))
 
 
+def engine_colors(engines: Iterable[str]) -> dict[str, str]:
+    """What engines declare; built-in ones are far apart, for eyes without long or middle cones too."""
+    return {engine: colour_of(engine) for engine in engines}
+
+
+def line(recipe: str) -> tuple[str, str]:
+    """Colour and dash of a recipe, as it declares them: the colour of its engine where it has but one."""
+    found = RECIPES.get(recipe)
+    if found is None:
+        return OTHER
+    colour = {"ink": INK}.get(found.colour, found.colour)
+    return colour if colour.startswith("#") or colour == INK else colour_of(colour), found.dash
+
+
 def stacked(name: str, label: str, data: Series, layers: dict[str, Any], colors: dict[str, str], unit: str) -> str:
     """Layers on top of each other; `unit` "%" for shares of 1."""
     from matplotlib.ticker import PercentFormatter
@@ -94,14 +96,14 @@ def active(name: str, data: Series) -> str:
 
 
 def hit_rate(name: str, data: Series) -> str:
-    return stacked(name, "active edges from the cache", data, {"cache": data.hit_rate}, COLORS, "%")
+    return stacked(name, "active edges from the cache", data, {"cache": data.hit_rate}, engine_colors(["cache"]), "%")
 
 
 def growing(name: str, label: str, runs: dict[str, tuple[Series, Any]], unit: str) -> str:
     """One line for each recipe: what its bins add up to."""
     with axes(max(data.iterations for data, _ in runs.values()), label) as (figure, ax):
         for recipe, (data, values) in runs.items():
-            color, dash = LINES.get(recipe, OTHER)
+            color, dash = line(recipe)
             so_far = np.concatenate([[0], np.cumsum(values)])
             ax.plot(data.bounds, so_far, color=color, linestyle=dash, linewidth=1.8, label=recipe)
         scaled(ax, unit)
@@ -115,8 +117,8 @@ def partition_map(name: str, data: Series, chosen: Map) -> str:
     from matplotlib.colors import to_rgba_array
 
     table = np.zeros((UNKNOWN + 1, 4))
-    table[list(NAMES)] = to_rgba_array([COLORS[engine] for engine in NAMES.values()])
-    table[UNKNOWN] = to_rgba_array(COLORS["resident"], 0.25)
+    table[list(NAMES)] = to_rgba_array(list(engine_colors(NAMES.values()).values()))
+    table[UNKNOWN] = to_rgba_array(colour_of("resident"), 0.25)
     with axes(data.iterations, "partition") as (figure, ax):
         pixels = (table[chosen.codes] * 255).astype(np.uint8)
         ax.imshow(

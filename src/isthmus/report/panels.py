@@ -31,10 +31,10 @@ def choices(name: str, trace: Trace, data: Series) -> list[Panel]:
     if not data.partitions:
         return []
     shares = data.shares()
-    colors = {engine: draw.COLORS[engine] for engine in shares}
+    colors = draw.engine_colors(shares)
     found = [panel(
         "Execution path", f"Share of the active partitions by what brought their edges.{binned(data)}",
-        draw.stacked(f"{name}-path", "partitions", data, shares, draw.COLORS, "%"), colors,
+        draw.stacked(f"{name}-path", "partitions", data, shares, colors, "%"), colors,
     )]  # fmt: skip
     chosen = choice_map(trace, data.step)
     if chosen is not None:
@@ -72,10 +72,11 @@ def transfer(name: str, data: Series) -> list[Panel]:
     if not data.moved.any():
         return []
     moved = {engine: values for engine, values in data.bytes.items() if values.any()}
+    colors = draw.engine_colors(moved)
     return [
         panel(
             "Transfer", f"Bytes moved in each iteration, by engine.{binned(data)}",
-            draw.stacked(f"{name}-bytes", "bytes", data, moved, draw.COLORS, "B"), {engine: draw.COLORS[engine] for engine in moved},
+            draw.stacked(f"{name}-bytes", "bytes", data, moved, colors, "B"), colors,
         ),
         panel("Transfer so far", "Bytes moved since the start.", draw.growing(f"{name}-sum", "bytes", {name: (data, data.moved)}, "B"), {}),
     ]  # fmt: skip

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.policies.policy import NAMES, NOTHING
+from isthmus.engines.registry import NAMES, NOTHING
 from isthmus.runtime.trace import Iteration, Trace
 
 Array = np.ndarray[Any, Any]
 BINS = 120
 ROWS = 96  # of the map of partitions
-CODES = max(NAMES) + 1
-UNKNOWN = CODES
+UNKNOWN = 255  # no engine has this code
 
 
 @dataclass
@@ -103,10 +102,11 @@ def choice_map(trace: Trace, step: int) -> Map | None:
     partitions = max(chosen.size for chosen in choices.values())
     row_step = max(1, -(-partitions // ROWS))
     rows, columns = -(-partitions // row_step), -(-len(trace) // step)
-    counts = np.zeros((columns, rows, CODES), np.int64)
+    kinds = max(NAMES) + 1
+    counts = np.zeros((columns, rows, kinds), np.int64)
     for at, chosen in choices.items():
-        cells = np.arange(chosen.size) // row_step * CODES + chosen
-        counts[at // step] += np.bincount(cells, minlength=rows * CODES).reshape(rows, CODES)
+        cells = np.arange(chosen.size) // row_step * kinds + chosen
+        counts[at // step] += np.bincount(cells, minlength=rows * kinds).reshape(rows, kinds)
     counts[:, :, NOTHING] = 0
     codes = counts.argmax(2)  # NOTHING, which is 0, where all are
     known = {at // step for at in choices}

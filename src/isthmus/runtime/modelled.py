@@ -24,7 +24,6 @@ from isthmus.link.model import ModelLink
 from isthmus.policies.recipes import Recipe
 from isthmus.runtime.budget import BUFFERS
 
-STREAMED = ("zero_copy", "unified")  # the kernel itself fetches the bytes, so one launch does a whole task
 OWN_CHANNEL = 2  # of the link
 ROUND_SHARE = 1 / 16  # of 1, 1/4, 1/8, 1/16, 1/64 and 0 nearly the fastest, with much fewer bytes than 1
 FLAG_BYTES, ACTIVITY_BYTES = 4, 12  # whether anything is active; vertices, edges and requests of a partition
@@ -102,7 +101,7 @@ class Modelled:
         moved = Moved()
         for delivery, _ in job:
             moved.add(delivery.moved or Moved())
-        streamed = first.task.engine.name in STREAMED
+        streamed = first.task.engine.streams
         edges = sum(edges for _, edges in job)
         seconds = self.kernel(first, edges, 1 + sum(delivery.rounds for delivery, _ in job))
         if not self._overlap:
@@ -118,7 +117,7 @@ def jobs(worked: list[tuple[Delivery, int]]) -> Iterable[list[tuple[Delivery, in
 
     def key(each: tuple[Delivery, int]) -> tuple[int, int]:
         delivery = each[0]
-        return id(delivery.task), -1 if delivery.task.engine.name in STREAMED else delivery.number
+        return id(delivery.task), -1 if delivery.task.engine.streams else delivery.number
 
     return (list(group) for _, group in groupby(ordered, key))
 

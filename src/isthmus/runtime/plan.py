@@ -1,16 +1,8 @@
 """What a job would take, before it runs: what fits where, and what one pass over all edges costs by each engine.
 
 Nothing of the edges is read; their bytes follow from counts. A pass is as if everybody were active, so it is the most
-that one iteration can cost:
-
-| engine | moves | seconds |
-|---|---|---|
-| `filter` | every block, in long reads | bytes / bandwidth |
-| `compaction` | the same, and packs the lists | bytes / bandwidth + edge bytes / packing rate |
-| `zero_copy` | every block, each asked for alone | blocks / request rate |
-| `unified` | every page, each when it is missed; on a disk a page is a block | pages / request rate |
-
-A disk reads neighbouring blocks together, so a pass by zero-copy is quicker in fact; alone is what blocks far apart cost.
+that one iteration can cost;
+every engine states its own (`Engine.pass_cost`).
 """
 
 from __future__ import annotations
@@ -19,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from isthmus import sizes
+from isthmus.engines.engine import Cost, Pass
+from isthmus.engines.registry import ENGINES, engine
 from isthmus.errors import OptionError
 from isthmus.graph.graph import Graph
 from isthmus.graph.store import Store
@@ -27,21 +20,14 @@ from isthmus.link.calibrate import profile_of
 from isthmus.link.device import Device
 from isthmus.link.link import Profile
 from isthmus.link.ram import PROFILE
+from isthmus.link.ssd import PIECE
 from isthmus.memory import format_size
+from isthmus.policies.recipes import named
 from isthmus.programs.program import Program
 from isthmus.runtime.budget import BUFFERS, Near
 from isthmus.runtime.execute import Rehearsed
 from isthmus.runtime.result import Result
 from isthmus.runtime.setup import device_of, name_of
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Of one pass over all edges."""
-
-    bytes: int
-    requests: int
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -68,23 +54,13 @@ class Plan:
         return sum(self.sections)
 
     def costs(self) -> dict[str, Cost]:
-        """One pass, by engine."""
-        block, profile = self.profile.block, self.profile
-        blocks = sum(-(-size // block) for size in self.sections)
-        moved = blocks * block
-        room = sizes.now.largest_read if self.near.resident else max(block, min(sizes.now.largest_read, self.near.edges // BUFFERS))
-        reads = sum(-(-size // room) for size in self.sections)
-        bulk = float(profile.seconds(moved, 0))
-        alone = Cost(moved, blocks, float(profile.seconds(0, blocks)))
-        packed = Cost(moved, reads, bulk + self.edge_bytes / profile.compaction)
-        paged = alone if self.model is None else self._paged(self.model)
-        return {"filter": Cost(moved, reads, bulk), "compaction": packed, "zero_copy": alone, "unified": paged}
-
-    def _paged(self, model: Device) -> Cost:
-        """Faults of neighbours make migrations grow, so that a pass comes near the peak of managed memory."""
-        page = model.managed.page_bytes
-        moved = sum(-(-size // page) * page for size in self.sections)
-        return Cost(moved, moved // self.profile.block, moved / (model.managed.peak_share * self.profile.bandwidth))
+        """One pass, by engine: ours, and others that the recipe has."""
+        block = self.profile.block
+        read_bytes = PIECE if self.near.resident else max(block, min(PIECE, self.near.edges // BUFFERS))
+        scan = Pass(self.sections, read_bytes, self.profile, self.model)
+        names = dict.fromkeys([*ENGINES, *named(self.policy).policy.engines])
+        found = {name: engine(name).pass_cost(scan) for name in names}
+        return {name: cost for name, cost in found.items() if cost is not None}
 
     def summary(self) -> dict[str, Any]:
         """What `isthmus plan --json` prints."""

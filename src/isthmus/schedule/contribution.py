@@ -4,7 +4,7 @@ HyTGraph (Wang et al., ICDE 2023, and its journal version), section VI. For accu
 partition is the sum of its active vertices' deltas. For searches an active vertex counts 2 where its value is more than
 twice its pending value, else 1; at equal priority the earlier partition goes first, which in a hub-ordered store is
 the one with the greater hubs. Filter tasks run by priority, then the zero-copy task, then compaction, whose packing
-goes on meanwhile. A loaded filter task is recomputed once, since most updates pass two hops.
+goes on meanwhile: engines declare their stage. A loaded filter task is recomputed once, since most updates pass two hops.
 
 Where this differs: the priority of a task of several partitions is the sum of theirs (the paper does not say); a vertex
 whose edges are cut over several partitions counts in each. The papers give the rule for searches in no formula: it
@@ -21,8 +21,6 @@ from isthmus.frontier import Array, Frontier
 from isthmus.graph.lists import Lists
 from isthmus.graph.partition import Partitions
 from isthmus.kernels import priority as kernels
-
-STAGES = {"filter": 0, "zero_copy": 1, "compaction": 2}  # engines, in the order their tasks run
 
 
 def priorities(

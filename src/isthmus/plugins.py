@@ -1,0 +1,196 @@
+"""Parts that are found by themselves: files of a folder, and what other packages add by entry points.
+
+A part is declared in the file that holds it, by `NAME = Kind("name", ...)` or by `class Name(Kind)` with a `name`. What a
+declaration says in literals (its words for help, its file endings, its colour) is read from the text of the file, so that
+help and lists import nothing. A file is imported when its part is used.
+
+Another package adds parts by entry points. These are looked for only when a name is not built in, or a complete list is
+asked for. A built-in part always wins: an installed package cannot change what a built-in name means.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import pkgutil
+from collections.abc import Callable, Iterator, MutableMapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from isthmus.errors import PluginError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+LAST = 1 << 30  # the place of a declaration that names none
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A declaration as its file has it: where it is, and what it says in literals."""
+
+    name: str
+    module: str
+    attribute: str
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def built_in(package: str) -> list[str]:
+    """Names of the modules in a package's folder. Neither they nor the package are imported."""
+    return [info.name for info in pkgutil.iter_modules(folder_of(package))]
+
+
+def folder_of(package: str) -> list[str]:
+    spec = importlib.util.find_spec(package)
+    assert spec is not None and spec.submodule_search_locations is not None, package
+    return list(spec.submodule_search_locations)
+
+
+def declarations(package: str, kind: str) -> list[Declared]:
+    """What the files of a package's folder declare of one kind, read without importing them."""
+    found = []
+    for info in pkgutil.iter_modules(folder_of(package)):
+        spec = info.module_finder.find_spec(info.name, None)
+        source = spec.loader.get_source(info.name) if spec is not None and spec.loader is not None else None  # type: ignore[attr-defined]
+        for statement in ast.parse(source).body if source is not None and kind in source else ():
+            found += declared_by(statement, f"{package}.{info.name}", kind)
+    return found
+
+
+def declared_by(statement: ast.stmt, module: str, kind: str) -> Iterator[Declared]:
+    """The declaration that a statement of a module is, if it is one."""
+    if isinstance(statement, ast.ClassDef) and any(isinstance(base, ast.Name) and base.id == kind for base in statement.bases):
+        plain = [each for each in statement.body if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name)]
+        facts = literals({each.targets[0].id: each.value for each in plain if isinstance(each.targets[0], ast.Name)})
+        attribute = statement.name
+    elif (
+        isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) and isinstance(call := statement.value, ast.Call)
+        and isinstance(call.func, ast.Name) and call.func.id == kind and call.args
+    ):  # fmt: skip
+        facts = literals({"name": call.args[0], **{word.arg: word.value for word in call.keywords if word.arg}})
+        attribute = statement.targets[0].id
+    else:
+        return
+    if "name" in facts:
+        yield Declared(facts["name"], module, attribute, facts)
+
+
+def literals(values: dict[str, ast.expr]) -> dict[str, Any]:
+    """Those values that are literals."""
+    found = {}
+    for name, value in values.items():
+        try:
+            found[name] = ast.literal_eval(value)
+        except ValueError:
+            continue
+    return found
+
+
+@cache
+def entry_points(group: str) -> tuple[EntryPoint, ...]:
+    """What installed packages declare for a group, in the order of their names. A few milliseconds, once in a process."""
+    from importlib.metadata import entry_points as installed
+
+    return tuple(sorted(installed(group=group), key=lambda entry: (entry.name, entry.value)))
+
+
+def described(entry: EntryPoint) -> str:
+    """An entry point for messages: where it is from, and what it says."""
+    package = f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "an installed package"
+    return f"{package} (entry point {entry.name} = {entry.value} of {entry.group})"
+
+
+class Catalogue(MutableMapping[str, Part], Generic[Part]):
+    """Parts of one kind by name: built in, added in this process (`catalogue[name] = part`), or by other packages.
+
+    Iteration and length leave other packages out; `names` has them too. `accepts` says whether an object is such a part, and
+    raises PluginError or returns False where it is not. Declarations come in the order of `place`, a fact they state.
+    """
+
+    def __init__(
+        self, noun: str, package: str, kind: str, accepts: Callable[[Any], bool] = lambda part: True, place: str = "place"
+    ) -> None:
+        self.noun, self.group = noun, f"isthmus.{noun}s"
+        self._package, self._kind, self._accepts, self._place = package, kind, accepts, place
+        self._parts: dict[str, Part] = {}  # added in this process, or loaded
+        self._added: dict[str, None] = {}
+
+    @cached_property
+    def declared(self) -> dict[str, Declared]:
+        """The built-in parts' declarations by name."""
+        found = sorted(declarations(self._package, self._kind), key=lambda each: (each.facts.get(self._place, LAST), each.name))
+        return {each.name: each for each in found}
+
+    def __getitem__(self, name: str) -> Part:
+        if name not in self._parts:
+            self._parts[name] = self._built_in(self.declared[name]) if name in self.declared else self._load(name)
+        return self._parts[name]
+
+    def __setitem__(self, name: str, part: Part) -> None:
+        self._parts[name] = part
+        if name not in self.declared:
+            self._added[name] = None
+
+    def __delitem__(self, name: str) -> None:
+        del self._parts[name]
+        self._added.pop(name, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self.declared, *self._added])
+
+    def __len__(self) -> int:
+        return len(self.declared) + len(self._added)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._parts or name in self.declared or any(entry.name == name for entry in entry_points(self.group))
+
+    def names(self) -> list[str]:
+        """All names there are, other packages' behind our own."""
+        return list(dict.fromkeys([*self, *(entry.name for entry in entry_points(self.group))]))
+
+    def words(self) -> dict[str, str]:
+        """All names with their words for help; nothing is imported, so other packages' have their package's name."""
+        ours = {name: each.facts.get("words", "") for name, each in self.declared.items()}
+        added = {name: getattr(self._parts[name], "words", "") for name in self._added}
+        theirs = {entry.name: f"from {entry.dist.name}" if entry.dist is not None else "" for entry in entry_points(self.group)}
+        return {**ours, **added, **{name: words for name, words in theirs.items() if name not in ours}}
+
+    def unknown(self, name: str) -> str:
+        """What to say of a name that no part has."""
+        hidden = "".join(f"; {self._hidden(entry)}" for entry in entry_points(self.group) if entry.name in self.declared)
+        return f"{', '.join(self.names())}, got {name!r}{hidden}"
+
+    def _built_in(self, declared: Declared) -> Part:
+        part: Part = getattr(importlib.import_module(declared.module), declared.attribute)
+        return part
+
+    def _load(self, name: str) -> Part:
+        """A part of another package; any failure is an error that names the package."""
+        found = [entry for entry in entry_points(self.group) if entry.name == name]
+        if not found:
+            raise KeyError(name)
+        if len(found) > 1:
+            raise PluginError(f"{self.noun} {name!r} is declared more than once: {'; '.join(map(described, found))}; uninstall all but one")
+        self._check_names(found[0])
+        try:
+            part = found[0].load()
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}".rstrip(": ").splitlines()[0]
+            raise PluginError(f"{self.noun} {name!r} of {described(found[0])} cannot be loaded: {text}") from error
+        if not self._accepts(part) or part.name != name:
+            got = f"one named {part.name!r}" if isinstance(getattr(part, "name", None), str) else f"{part!r}"
+            raise PluginError(f"{described(found[0])}: expected {self._kind} {name!r}, got {got}")
+        return part  # type: ignore[no-any-return]
+
+    def _check_names(self, entry: EntryPoint) -> None:
+        """A package whose part is used must not have others that nobody can reach."""
+        for other in entry_points(self.group):
+            same = entry.dist is not None and other.dist is not None and other.dist.name == entry.dist.name
+            if same and other.name in self.declared:
+                raise PluginError(self._hidden(other))
+
+    def _hidden(self, entry: EntryPoint) -> str:
+        return f"{self.noun} {entry.name!r} of {described(entry)} has the name of a built-in {self.noun}; it needs another name"

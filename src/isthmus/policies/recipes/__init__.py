@@ -1,0 +1,45 @@
+"""Recipes: a file each. One declares what it selects, keeps, orders, how help describes it and how it is drawn.
+
+| recipe | selects | cache | schedule |
+|---|---|---|---|
+| `filter` | whole partitions with any active edge | – | sync |
+| `subway` | compaction for all | – | multi-round async |
+| `emogi` | zero-copy for all | – | sync |
+| `unified` | pages for all | least recently used pages | sync |
+| `grus` | pages for all; once near memory is full, what is far is read there | a region prefetched, then what comes first | sync |
+| `scaph` | partitions of high value whole, of others active lists, packed | high-value partitions | k-level queue |
+| `hytgraph` | per partition the cheapest of three, by formulas (1)-(3) | vertices by hotness | by contribution, filter twice, k = 4 |
+| `auto` | per partition the cheaper of whole or merged extents, by measured rates | partitions | see its file |
+
+Behind a colon some have variants, such as `unified:read-mostly` and `scaph:hvsp`. Other packages add recipes by the entry
+points `isthmus.recipes`; a script adds one by `RECIPES["mine"] = Recipe("mine", ...)`.
+"""
+
+from __future__ import annotations
+
+from isthmus.errors import OptionError
+from isthmus.plugins import Catalogue
+from isthmus.policies.recipe import SWITCHES, UNTIL_SETTLED, Recipe
+
+__all__ = ["RECIPES", "SWITCHES", "UNTIL_SETTLED", "Recipe", "named", "recipe"]
+
+RECIPES: Catalogue[Recipe] = Catalogue("recipe", __name__, "Recipe", lambda part: isinstance(part, Recipe))
+
+
+def recipe(name: str, without: tuple[str, ...] = (), model_sides: int = 0, levels: bool = False) -> Recipe:
+    """The recipe of that name, with some of its parts switched off; for a modelled device, if told how many sides a program follows."""
+    found = named(name)
+    return (found.on_model(model_sides, levels) if model_sides else found).without(without)
+
+
+def named(name: str) -> Recipe:
+    """A recipe, or a variant of one: `unified:read-mostly`."""
+    base, colon, variant = name.partition(":")
+    whole = RECIPES.get(base)
+    if whole is None or (colon and not whole.variants):
+        raise OptionError(f"policy: expected one of {RECIPES.unknown(name)}")
+    if not colon:
+        return whole
+    if variant not in whole.variants:
+        raise OptionError(f"policy: expected one of {', '.join(f'{base}:{each}' for each in whole.variants)}, got {name!r}")
+    return whole.variants[variant]()
