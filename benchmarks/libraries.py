@@ -23,7 +23,7 @@ import isthmus as ist
 from isthmus.graph.graph import Graph
 from isthmus.graph.store import MemoryStore
 from isthmus.programs.bfs import BFS
-from isthmus.programs.components import Components
+from isthmus.programs.weakly_connected_components import Components
 from isthmus.programs.pagerank import PageRank
 from isthmus.programs.program import Program
 from isthmus.programs.sssp import SSSP

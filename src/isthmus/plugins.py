@@ -1,8 +1,9 @@
 """Parts that are found by themselves: files of a folder, and what other packages add by entry points.
 
-A part is declared in the file that holds it, by `NAME = Kind("name", ...)` or by `class Name(Kind)` with a `name`. What a
-declaration says in literals (its words for help, its file endings, its colour) is read from the text of the file, so that
-help and lists import nothing. A file is imported when its part is used.
+A part is declared in the file that holds it, by `NAME = Kind("name", ...)`, by `class Name(Kind)` with a `name`, or by a function
+decorated with `@kind`, whose words are the first line of its docstring. What a declaration says in literals (its words for
+help, its file endings, its colour) is read from the text of the file, so that help and lists import nothing. A file is
+imported when its part is used.
 
 Another package adds parts by entry points. These are looked for only when a name is not built in, or a complete list is
 asked for. A built-in part always wins: an installed package cannot change what a built-in name means.
@@ -51,7 +52,7 @@ def folder_of(package: str) -> list[str]:
 
 def declarations(package: str, kind: str) -> list[Declared]:
     """What the files of a package's folder declare of one kind, read without importing them."""
-    found = []
+    found: list[Declared] = []
     for info in pkgutil.iter_modules(folder_of(package)):
         spec = info.module_finder.find_spec(info.name, None)
         source = spec.loader.get_source(info.name) if spec is not None and spec.loader is not None else None  # type: ignore[attr-defined]
@@ -72,10 +73,24 @@ def declared_by(statement: ast.stmt, module: str, kind: str) -> Iterator[Declare
     ):  # fmt: skip
         facts = literals({"name": call.args[0], **{word.arg: word.value for word in call.keywords if word.arg}})
         attribute = statement.targets[0].id
+    elif isinstance(statement, ast.FunctionDef) and (decorator := decorated_by(statement, kind)) is not None:
+        words = (ast.get_docstring(statement) or "").partition("\n")[0]
+        options = {word.arg: word.value for word in decorator.keywords if word.arg} if isinstance(decorator, ast.Call) else {}
+        facts = {**literals(options), "name": statement.name, "words": words}
+        attribute = statement.name
     else:
         return
     if "name" in facts:
         yield Declared(facts["name"], module, attribute, facts)
+
+
+def decorated_by(function: ast.FunctionDef, kind: str) -> ast.expr | None:
+    """The decorator of that name, with or without arguments."""
+    for decorator in function.decorator_list:
+        bare = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if isinstance(bare, ast.Name) and bare.id == kind:
+            return decorator
+    return None
 
 
 def literals(values: dict[str, ast.expr]) -> dict[str, Any]:

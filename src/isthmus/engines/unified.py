@@ -31,7 +31,7 @@ class Unified(Engine):
         """A modelled link has pages of its own; on others they lie in the memory behind the buffers."""
         if isinstance(means.link, ModelLink):
             return cls(means.link)
-        sizes = [int(side.offsets[-1]) * width for side in means.sides for width in (side.width, side.weight_width) if width]
+        sizes = [side.lists.slots * width for side in means.sides for width in (side.width, side.weight_width) if width]
         return cls(Pages(means.link, sizes, means.memory, means.evicts))
 
     @classmethod

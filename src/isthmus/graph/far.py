@@ -27,7 +27,7 @@ class FarArray:
 
     @property
     def bytes(self) -> int:
-        return self.count * np.dtype(self.dtype).itemsize
+        return self.count * int(np.dtype(self.dtype).itemsize)
 
     @property
     def blocks(self) -> int:

@@ -21,8 +21,6 @@ from isthmus.graph.manifest import digest
 from isthmus.graph.store import CHECKSUMS, MemoryStore, Store
 
 
-
-
 class Snapshot(ABC):
     """Counts, types, ids, lists, and where the edges lie. `number`: how many batches were applied before."""
 
@@ -43,11 +41,11 @@ class Snapshot(ABC):
 
     @property
     def target_bytes(self) -> int:
-        return np.dtype(self.target_dtype).itemsize
+        return int(np.dtype(self.target_dtype).itemsize)
 
     @property
     def weight_bytes(self) -> int:
-        return np.dtype(self.weight_dtype).itemsize if self.weighted else 0
+        return int(np.dtype(self.weight_dtype).itemsize) if self.weighted else 0
 
     @property
     def edge_bytes(self) -> int:

@@ -69,7 +69,7 @@ def push_rows(
         {first_weight_of_row}
         for j in range(count):
             if j + AHEAD < count:
-                prefetch(state[{touched}], np.int64(targets[at + j + AHEAD]))
+                prefetch(state[{prefetched}], np.int64(targets[at + j + AHEAD]))
             v = np.int64(targets[at + j])
             if edge(x, u, v, {weight}, state, params) and marks[v] == 0 and atomic_exchange(marks, v, np.uint8(1)) == 0:
                 if used < queue.size:
@@ -96,7 +96,7 @@ def push_range(
         x = source(u, list_ends[u] - list_begins[u], state, params)
         for e in range(low, high):
             if e + AHEAD < end:
-                prefetch(state[{touched}], np.int64(targets[e - base + AHEAD]))
+                prefetch(state[{prefetched}], np.int64(targets[e - base + AHEAD]))
             v = np.int64(targets[e - base])
             if edge(x, u, v, {weight_of_range}, state, params) and marks[v] == 0 and atomic_exchange(marks, v, np.uint8(1)) == 0:
                 if used < queue.size:
@@ -190,9 +190,9 @@ def seek_range(
 '''
 
 
-def loops(weighted: bool, pull: bool, touched: int) -> str:
+def loops(weighted: bool, pull: bool, prefetched: int) -> str:
     return (PULL if pull else LOOPS + SETTLE).format(
-        touched=touched,
+        prefetched=prefetched,
         first_weight_of_row="weight_at = weight_begins[row] + skip" if weighted else "",
         weight="weights[weight_at + j]" if weighted else "1",
         weight_of_range="weights[e - weight_base]" if weighted else "1",
@@ -206,9 +206,9 @@ def versions() -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 
 
-def build(name: str, functions: str, weighted: bool, pull: bool, touched: int, folder: Path) -> ModuleType:
+def build(name: str, functions: str, weighted: bool, pull: bool, prefetched: int, folder: Path) -> ModuleType:
     """The module of a program's loops; the same text gives the same module, in this process and the next."""
-    text = HEAD.format(name=name) + functions + loops(weighted, pull, touched) + (SEEK if "def found(" in functions else "")
+    text = HEAD.format(name=name) + functions + loops(weighted, pull, prefetched) + (SEEK if "def found(" in functions else "")
     key = hashlib.sha256(text.encode()).hexdigest()[:24]
     module_name = f"isthmus_program_{key}"
     if module_name in sys.modules:

@@ -17,9 +17,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Annotated, Any, Protocol, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Protocol, get_args, get_origin, get_type_hints, overload
 
 from isthmus.graph.snapshot import Snapshot
+from isthmus.plugins import LAST
 from isthmus.programs.column import Array, Column
 from isthmus.programs.program import Program
 
@@ -137,6 +138,7 @@ class Algorithm:
     name: str
     function: Callable[..., Answer]
     alias: str | None = None  # another name on the shell
+    place: int = LAST  # in lists
     sample: Callable[[Snapshot], dict[str, Any] | None] | None = None  # arguments to try it with; None: not on this graph
 
     @property
@@ -162,11 +164,24 @@ def parameter_of(name: str, hint: Any, default: Any) -> Parameter:
     return Parameter(name, hint, default, option)
 
 
+Declares = Callable[[Callable[..., Answer]], Algorithm]
+
+
+@overload
+def algorithm(function: Callable[..., Answer]) -> Algorithm: ...
+
+
+@overload
 def algorithm(
-    function: Callable[..., Answer] | None = None, *, alias: str | None = None,
+    *, alias: str | None = None, place: int = LAST, sample: Callable[[Snapshot], dict[str, Any] | None] | None = None
+) -> Declares: ...
+
+
+def algorithm(
+    function: Callable[..., Answer] | None = None, *, alias: str | None = None, place: int = LAST,
     sample: Callable[[Snapshot], dict[str, Any] | None] | None = None,
-) -> Any:  # fmt: skip
+) -> Algorithm | Declares:  # fmt: skip
     """Declare an algorithm by its function."""
     if function is None:
-        return lambda declared: algorithm(declared, alias=alias, sample=sample)
-    return Algorithm(function.__name__, function, alias, sample)
+        return lambda declared: Algorithm(declared.__name__, declared, alias, place, sample)
+    return Algorithm(function.__name__, function, alias, place, sample)

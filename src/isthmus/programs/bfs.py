@@ -7,17 +7,20 @@ with and without one, whatever the order of propagation.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from isthmus import sizes
 from isthmus.checks import whole
 from isthmus.kernels import gang, traversal, vertices
+from isthmus.programs.algorithm import Answer, Option, Runner, Vertex, algorithm
+from isthmus.programs.column import Column
 from isthmus.programs.declared import Monotone, monotone
 from isthmus.programs.functions import Functions
 from isthmus.programs.message import INT_MAX
-from isthmus.programs.program import Array, Facts, NearEdges, Seen, State
+from isthmus.programs.predecessors import FindTree, Predecessors, with_predecessors
+from isthmus.programs.program import NOTHING_YET, Array, Facts, NearEdges, Seen, State
 
 # Beamer's switches, as the GAP Benchmark Suite sets them: bottom up when the frontier has a 15th of the edges left,
 # top down again when it has less than an 18th of the vertices.
@@ -48,7 +51,8 @@ class BFS(Monotone):
 
     levels = True
     state_bytes = 10  # distances, the frontier's bitmap, a byte map of the unreached
-    once = True
+    follows_each_vertex_once = True
+    columns = (Column("distance"),)
     solve_bytes = 13  # levels, two queues, two bitmaps
 
     def __init__(self, source: Any, depth_limit: int | None = None) -> None:
@@ -237,3 +241,18 @@ class Search:
         size, edges = traversal.bits_to_queue(front, *self._edges.lists.arrays, self._queue)
         self._left -= edges
         return int(size), level, int(edges)
+
+
+@algorithm(place=1)
+def bfs(
+    run: Runner, source: Vertex, depth_limit: Annotated[int | None, Option("How far to go.", least=0)] = None,
+    predecessors: FindTree = False,
+) -> Answer:  # fmt: skip
+    """Distances in edges from a source.
+
+    With `predecessors` also a shortest-path tree, which takes a second pass.
+    """
+    if predecessors:
+        run.must_fit(Predecessors(source, NOTHING_YET, False))
+    answer = run(BFS(source, depth_limit))
+    return with_predecessors(run, answer, source, False) if predecessors else answer

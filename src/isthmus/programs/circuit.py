@@ -19,17 +19,21 @@ If it is too large the iteration starts again from there, and gives up when that
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from isthmus.checks import by_vertex, finite_above_0, whole
 from isthmus.errors import OptionError
+from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels import currents as kernels
+from isthmus.programs.algorithm import Answer, Kind, MaxIter, Option, Runner, algorithm
+from isthmus.programs.column import Column, Within
 from isthmus.programs.declared import Monotone, monotone
 from isthmus.programs.functions import Functions
-from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.program import NOTHING_YET, Array, Facts, Program, State
 from isthmus.programs.sums import over, summing, times
+from isthmus.programs.weights import no_negative_weights, note_unweighted
 
 WEIGHING, MEASURING, STEPPING = range(3)  # what a pass multiplies: ones, the voltages, the direction of a step
 VOLTAGES, SUMS, DIRECTIONS, RESIDUAL, STRENGTHS, OHMS = range(6)
@@ -67,6 +71,7 @@ class Circuit(Program):
     pulls = True
     order_free = False
     state_bytes = 48
+    columns = (Column("voltage", within=Within.EACH), Column("current", within=Within.TOTAL, figure="current_bound"))
 
     def __init__(
         self, fixed: dict[Any, float], currents: dict[Any, float], ohms: Array, resistances: bool = False, tol: float = 1e-6,
@@ -197,3 +202,46 @@ class Circuit(Program):
             "floating": int(np.count_nonzero(np.isnan(voltages))),
             "error_bound": float(self.error_bound), "current_bound": float(self.current_bound), "converged": self.converged,
         }  # fmt: skip
+
+
+def ends(graph: Snapshot) -> Any:
+    """Voltages to try a circuit with: the first vertex at 1, the last at 0."""
+    vertices = [graph.ids.natural(at, at + 1)[0] for at in {0, graph.vertices - 1}] if graph.vertices else []
+    return {vertex: 1.0 - place for place, vertex in enumerate(vertices)}
+
+
+@algorithm
+def circuit(
+    run: Runner,
+    fixed: Annotated[
+        dict[Any, float],
+        Option("Hold a vertex at a voltage; give it several times.", flag="--fix", metavar="VOLTS", kind=Kind.BY_VERTEX, sample=ends),
+    ],
+    currents: Annotated[
+        dict[Any, float] | None, Option("Inject a current.", flag="--current", metavar="AMPERES", kind=Kind.BY_VERTEX)
+    ] = None,
+    resistances: Annotated[bool, Option("Weights are resistances, not conductances.")] = False,
+    tol: Annotated[float, Option("Bound on the error of every voltage, relative to the spread of all.")] = 1e-6,
+    max_iter: MaxIter = 10_000,
+) -> Answer:
+    """Voltages of a resistor network, with a guaranteed error bound.
+
+    Weights are conductances. No voltage is off by more than `tol` times the difference of the highest and the lowest.
+    Directions do not count. A vertex without a path to a held one has no voltage: NaN (null in Arrow).
+    """
+    no_negative_weights(run, "circuit")
+    directed = run.graph.directed
+
+    def program(ohms: Array) -> Circuit:
+        return Circuit(fixed, {} if currents is None else currents, ohms, resistances, tol, max_iter, directed)
+
+    run.must_fit(program(NOTHING_YET))
+    solver = program(run(path_resistances(list(fixed), resistances, directed)).columns["ohms"])
+    answer = run(solver)
+    if not solver.converged:
+        why = f"stopped after {max_iter} iterations" if solver.steps_left == 0 else "rounding allows no smaller bound"
+        run.note(f"{why}; voltages may be off by {solver.error_bound:.3g}, more than tol = {tol:g} of their spread")
+    if floating := answer.figures["floating"]:
+        run.note(f"{floating} vertices have no path to a held vertex: their voltages are undefined")
+    note_unweighted(run)
+    return answer

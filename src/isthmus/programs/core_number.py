@@ -14,6 +14,8 @@ import numpy as np
 
 from isthmus.kernels import peel
 from isthmus.kernels.atomics import atomic_add
+from isthmus.programs.algorithm import Answer, Runner, algorithm
+from isthmus.programs.column import Column
 from isthmus.programs.functions import Functions
 from isthmus.programs.message import INT_MAX
 from isthmus.programs.program import Array, Facts, Program, State
@@ -43,6 +45,7 @@ class CoreNumber(Program):
     """`loops`: whether the graph has self loops."""
 
     name = "core_number"
+    columns = (Column("core_number"),)
     order_free = False  # each edge counts once
     state_bytes = 16
 
@@ -103,3 +106,9 @@ class CoreNumber(Program):
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         cores = columns["core_number"]
         return {"largest": int(cores.max()) if cores.size else 0, "in_largest": int((cores == cores.max()).sum()) if cores.size else 0}
+
+
+@algorithm
+def core_number(run: Runner) -> Answer:
+    """The largest k for which a vertex is in the k-core; edges count whatever their direction, self loops do not."""
+    return run(CoreNumber(run.graph.directed, run.graph.self_loops > 0))

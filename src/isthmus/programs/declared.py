@@ -241,7 +241,7 @@ class Accumulative(Program):
     Active while |delta| exceeds the threshold. The default start is a residual of `initial` everywhere.
     """
 
-    touched = 1  # residuals
+    prefetched_array = 1  # residuals
     reruns = True
 
     def __init__(self, message: Message, initial: float, threshold: float, column: str) -> None:

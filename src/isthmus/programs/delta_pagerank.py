@@ -57,7 +57,7 @@ class DeltaPageRank(PageRank):
     everyone = False
     order_free = True
     reruns = True
-    touched = 1  # residuals
+    prefetched_array = 1  # residuals
 
     def __init__(
         self, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 1000, teleport: dict[Any, float] | None = None,

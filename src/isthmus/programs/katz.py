@@ -10,16 +10,19 @@ stops when that is at most `tol`. If alpha is too large for walks to die out, m 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from isthmus.checks import finite_above_0, whole
 from isthmus.errors import OptionError
 from isthmus.kernels import scores
+from isthmus.programs.algorithm import Answer, MaxIter, Option, Runner, algorithm
+from isthmus.programs.column import Column, Within
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
 from isthmus.programs.sums import alone, summing, times
+from isthmus.programs.weights import need_weights
 
 
 class Katz(Program):
@@ -28,6 +31,7 @@ class Katz(Program):
     name = "katz"
     everyone = True
     state_bytes = 24
+    columns = (Column("katz_centrality", within=Within.RELATIVE),)
 
     def __init__(
         self, alpha: float = 0.1, beta: float = 1.0, tol: float = 1e-6, max_iter: int = 1000, weight: bool = False, pulls: bool = True
@@ -91,3 +95,31 @@ class Katz(Program):
 
 def too_large(alpha: float) -> str:
     return f"alpha: with {alpha:g} walks do not die out: expected less than 1 / the largest eigenvalue"
+
+
+@algorithm
+def katz(
+    run: Runner,
+    alpha: Annotated[float, Option("What a step of a walk costs; below 1 / the largest eigenvalue.")] = 0.1,
+    beta: Annotated[float, Option("What every vertex starts with.")] = 1.0,
+    max_iter: MaxIter = 1000,
+    tol: Annotated[float, Option("Bound on the relative error of every entry.")] = 1e-6,
+    normalized: Annotated[bool, Option("Scale the scores to length 1.")] = True,
+    weight: Annotated[bool, Option("Count a walk as the product of its weights.")] = False,
+) -> Answer:
+    """Importance by the number of walks that end at a vertex.
+
+    Every entry has a relative error of at most `tol` before it is normalized to length 1.
+    """
+    need_weights(run, weight, "katz")
+    program = Katz(alpha, beta, tol, max_iter, weight, run.graph.has_in_edges)
+    answer = run(program)
+    if not program.converged:
+        run.note(f"stopped after {max_iter} iterations; relative errors are bounded by {program.error_bound:.3g}, not by tol = {tol:g}")
+    scores, highest = answer.columns["katz_centrality"], answer.figures["highest"]
+    if normalized and highest > 0:
+        scores /= highest  # whose squares stay finite
+        length = float(np.linalg.norm(scores))
+        scores /= length
+        answer.figures = {**answer.figures, "highest": 1 / length}
+    return answer

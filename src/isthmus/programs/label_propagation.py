@@ -12,7 +12,7 @@ partitions that two runs share. A round that changes nothing is the last.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from isthmus import sizes
 from isthmus.checks import whole
 from isthmus.kernels import labels as kernels
 from isthmus.kernels.atomics import atomic_add
+from isthmus.programs.algorithm import Answer, Option, Runner, algorithm
+from isthmus.programs.column import Column, Holds
 from isthmus.programs.functions import Functions
 from isthmus.programs.lists import Runs
 from isthmus.programs.program import Array, Facts, Program, State
@@ -45,8 +47,9 @@ class LabelPropagation(Program):
     """labels[v] after `max_iter` rounds, as places in natural order."""
 
     name = "label_propagation"
+    columns = (Column("labels", Holds.PLACES),)
     order_free = False
-    hungry = True
+    needs_spare_memory = True
     state_bytes = 16  # labels old and new, cursors, the table
 
     def __init__(self, max_iter: int = 10, directed: bool = True) -> None:
@@ -134,3 +137,9 @@ class LabelPropagation(Program):
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         sizes = np.bincount(columns["labels"]) if columns["labels"].size else np.zeros(1, np.int64)
         return {"communities": int(np.count_nonzero(sizes)), "largest": int(sizes.max()), "rounds": self.done}
+
+
+@algorithm
+def label_propagation(run: Runner, max_iter: Annotated[int, Option("Rounds of propagation.", least=0)] = 10) -> Answer:
+    """Communities by synchronous label propagation (LDBC's CDLP); looks both ways."""
+    return run(LabelPropagation(max_iter, run.graph.directed))

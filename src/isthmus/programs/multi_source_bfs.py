@@ -7,13 +7,17 @@ the bits that arrive in one iteration stand there in the next, which is also whe
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from isthmus.errors import OptionError
+from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels import masks
 from isthmus.kernels.atomics import atomic_or
+from isthmus.programs.algorithm import Answer, Kind, Option, Runner, algorithm
+from isthmus.programs.column import Column
+from isthmus.programs.declared import as_sources
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
 
@@ -40,6 +44,7 @@ class MultiSourceBFS(Program):
 
     name = "multi_source_bfs"
     order_free = False
+    columns = (Column("distance_*"),)
 
     def __init__(self, sources: list[Any]) -> None:
         if not 1 <= len(sources) <= MOST:
@@ -83,3 +88,22 @@ class MultiSourceBFS(Program):
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         reached = sum(int(np.count_nonzero(column != UNREACHED)) for column in columns.values())
         return {"sources": len(columns), "reached": reached, "depth": max(0, state.extra["level"] - 1)}
+
+
+def first_vertices(graph: Snapshot) -> Any:
+    """A few vertices to try an algorithm with."""
+    return graph.ids.natural(0, min(3, graph.vertices)).tolist() or None
+
+
+@algorithm
+def multi_source_bfs(
+    run: Runner,
+    sources: Annotated[
+        Any, Option("A vertex to start from; give it up to 64 times.", flag="--source", kind=Kind.VERTICES, sample=first_vertices)
+    ],
+) -> Answer:
+    """Distances in edges from many sources at once.
+
+    One column `distance_<id>` for each of up to 64 sources; all of them share every read.
+    """
+    return run(MultiSourceBFS(as_sources(sources)))

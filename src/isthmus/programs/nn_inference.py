@@ -12,17 +12,22 @@ makes many) send nothing.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from isthmus.errors import OptionError
+from isthmus import sizes
+from isthmus.errors import BudgetError, OptionError
 from isthmus.kernels import neurons
 from isthmus.kernels.atomics import atomic_add, atomic_min
+from isthmus.programs.algorithm import Answer, Kind, Option, Rows, Runner, algorithm
 from isthmus.programs.declared import monotone
 from isthmus.programs.functions import Functions
+from isthmus.programs.message import INT_MAX
 from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.weights import note_unweighted
 
 ACTIVATIONS = ("identity", "relu", "tanh", "sigmoid")  # in the order of their codes in kernels
 OUTPUT_ACTIVATIONS = ("softmax", *ACTIVATIONS)
@@ -202,3 +207,103 @@ def softmax(rows: Array) -> Array:
     powers = np.exp(rows - rows.max(axis=1, keepdims=True))
     shares: Array = powers / powers.sum(axis=1, keepdims=True)
     return shares
+
+
+@algorithm(sample=lambda graph: None)
+def nn_inference(
+    run: Runner,
+    inputs: Annotated[Any, Option("NAME.npy: a row per input, a column per input neuron.", kind=Kind.ARRAY)],
+    layers: Annotated[
+        Any, Option("Sizes of the layers, which vertices fill in ascending order.", metavar="SIZE,SIZE...", kind=Kind.SIZES)
+    ] = None,
+    biases: Annotated[
+        Any, Option("NAME.npz with `biases`, one per vertex in ascending order, and perhaps `layers`.", kind=Kind.ARRAYS)
+    ] = None,
+    activation: Annotated[str, Option("Of hidden neurons: identity, relu, tanh or sigmoid.")] = "relu",
+    output_activation: Annotated[str, Option("Of output neurons: softmax or any of those.")] = "softmax",
+) -> Answer:
+    """Run a layered neural network on many inputs.
+
+    `inputs` is an array with a row per input and a column per input neuron. Edges carry weights from each layer to the next.
+    `layers` are the sizes of the layers, which vertices fill in ascending order, or a layer number per vertex; without it the
+    first vertices are the inputs, and a search finds the other layers. `biases` has an entry per vertex in ascending order, 0
+    for input neurons.
+    """
+    rows, graph = checked_inputs(inputs), run.graph
+    if not graph.directed:
+        raise OptionError(f"nn_inference needs a directed graph, and {graph} is undirected")
+    found = Layers.of(layers if layers is not None else find_layers(run, rows.shape[1]), graph.vertices)
+    if rows.shape[1] != found.size(0):
+        raise OptionError(f"inputs: expected {found.size(0)} columns, one per input neuron, got {rows.shape[1]}")
+    offsets = checked_biases(biases, found)
+
+    def part(first: int, count: int) -> Inference:
+        return Inference(found, np.asarray(rows[first : first + count], np.float64), offsets, activation, output_activation)
+
+    at_once = how_many_fit(run, part, min(sizes.now.inputs_at_once, len(rows)))
+    parts = [infer(run, part(first, at_once)) for first in range(0, max(len(rows), 1), at_once or 1)]
+    outputs = np.concatenate([each.columns["outputs"] for each in parts])
+    note_unweighted(run)
+    if not np.isfinite(outputs).all():
+        run.note("some outputs are not finite: their sums are larger than float64 holds")
+    figures = {**parts[0].figures, "inputs": len(rows)}
+    return Answer({"outputs": outputs}, (), figures, Rows.INPUTS, outputs, found.places(len(found) - 1), parts[0].program)
+
+
+def checked_inputs(inputs: Any) -> Array:
+    """A row per input; a single input may come without its row."""
+    rows: Array = np.atleast_2d(inputs)
+    if rows.ndim != 2 or rows.dtype.kind not in "fiub":
+        got = f"{rows.dtype} of shape {rows.shape}"
+        raise OptionError(f"inputs: expected numbers, a row per input and a column per input neuron, got {got}")
+    at_once = sizes.now.inputs_at_once
+    if not all(np.isfinite(rows[first : first + at_once]).all() for first in range(0, len(rows), at_once)):
+        raise OptionError("inputs: expected finite numbers")
+    return rows
+
+
+def checked_biases(biases: Any, layers: Layers) -> Array:
+    n = layers.ranks.size
+    if biases is None:
+        return np.zeros(n)
+    given = np.asarray(biases)
+    if given.shape != (n,) or given.dtype.kind not in "fiu" or not np.isfinite(given).all():
+        raise OptionError(f"biases: expected {n} finite numbers, one per vertex, got {given.dtype} of shape {given.shape}")
+    if given[layers.places(0)].any():
+        raise OptionError("biases: expected 0 for input neurons, whose values are given")
+    return given.astype(np.float64)
+
+
+def find_layers(run: Runner, inputs: int) -> Array:
+    """Layers by natural order, from a search that starts at the first vertices, taken for the inputs; it must reach all."""
+    graph = run.graph
+    if not 1 <= inputs < graph.vertices:
+        raise OptionError(f"inputs: expected 1 to {graph.vertices - 1} columns, one per input neuron, got {inputs}")
+    depths = run(layer_depths(graph.ids.natural(0, inputs).tolist())).columns["layer"]
+    order = graph.from_naturals()
+    layers = depths if order is None else depths[order]
+    lost = np.flatnonzero(layers == INT_MAX)
+    if lost.size:
+        vertex = graph.ids.users_of_natural(lost[:1]).tolist()[0]
+        raise OptionError(f"layers: no path leads from the first {inputs} vertices to {vertex!r}, so its layer is unknown; give layers")
+    return layers
+
+
+def how_many_fit(run: Runner, part: Callable[[int, int], Inference], most: int) -> int:
+    """How many inputs to work on at once, at most: fewer take less near memory, and more readings of the edges."""
+    while most > 1:
+        try:
+            run.fits(part(0, most))
+            break
+        except BudgetError:
+            most //= 2
+    return most
+
+
+def infer(run: Runner, program: Inference) -> Answer:
+    answer = run(program)
+    if program.wrong is not None:
+        u, v = run.graph.ids.users(np.array(program.wrong[:2])).tolist()
+        layers = "from layer {} to layer {}".format(*program.wrong[2:])
+        raise OptionError(f"nn_inference needs edges that lead to the next layer: the edge from {u!r} to {v!r} goes {layers}")
+    return answer

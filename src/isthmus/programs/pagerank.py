@@ -13,18 +13,21 @@ By iterations, as LDBC Graphalytics defines it: exactly `iterations` rounds from
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from isthmus.checks import above_0, between_0_and_1, by_vertex, is_real, whole
 from isthmus.errors import OptionError
 from isthmus.kernels import sweeps
-from isthmus.kernels.atomics import atomic_add
+from isthmus.programs.algorithm import Answer, Kind, MaxIter, Option, Runner, UseWeights, algorithm
+from isthmus.programs.column import Column, Within
 from isthmus.programs.functions import Functions
-from isthmus.programs.program import Array, Facts, NearEdges, Program, Seen, State
+from isthmus.programs.program import NOTHING_YET, Array, Facts, NearEdges, Program, Seen, State
 from isthmus.programs.ranking import Ranking
+from isthmus.programs.strengths import strengths_of
 from isthmus.programs.sums import alone, summing, times
+from isthmus.programs.weights import need_weights
 
 
 class PageRank(Program):
@@ -38,6 +41,7 @@ class PageRank(Program):
     everyone = True
     order_free = False  # every edge counts once per iteration
     sweeps = True  # in place, where in-edges are stored
+    columns = (Column("pagerank", within=Within.TOTAL),)
 
     def __init__(
         self, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 1000, teleport: dict[Any, float] | None = None,
@@ -164,39 +168,6 @@ def teleport_vector(shares: dict[Any, float], facts: Facts) -> Array:
     return vector
 
 
-def nothing_sent(u: Any, degree: Any, state: Any, params: Any) -> Any:
-    return 0
-
-
-def add_weight(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
-    atomic_add(state[0], u, np.float64(w))
-    return False
-
-
-class Strengths(Program):
-    """The sum of every vertex's edge weights, in one pass."""
-
-    name = "strengths"
-    everyone = True
-    max_iter = 1
-
-    def reads_weights(self) -> bool:
-        return True
-
-    def functions(self, facts: Facts) -> Functions:
-        return Functions(nothing_sent, add_weight)
-
-    def begin(self, facts: Facts) -> State:
-        return State((np.zeros(facts.vertices),), None)
-
-    def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        strengths = state.arrays[0]
-        with np.errstate(divide="ignore", over="ignore"):
-            if not np.isfinite(strengths).all() or np.isinf(1 / strengths[strengths > 0]).any():
-                raise OptionError("weight: the weights at a vertex add up to more, or to less, than float64 can divide by")
-        return {"strength": strengths}
-
-
 class FixedPageRank(PageRank):
     """PageRank after exactly `iterations` synchronous rounds (LDBC Graphalytics)."""
 
@@ -214,3 +185,82 @@ class FixedPageRank(PageRank):
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         ranks = columns["pagerank"]
         return {"highest": float(ranks.max()) if ranks.size else 0.0}
+
+
+Shares = Annotated[dict[Any, float] | None, Option("May be given several times.", metavar="SHARE", kind=Kind.BY_VERTEX)]
+
+
+@algorithm(place=4)
+def pagerank(
+    run: Runner,
+    alpha: Annotated[float, Option("Damping: the chance of following an edge.")] = 0.85,
+    personalization: Shares = None,
+    max_iter: MaxIter = 1000,
+    tol: Annotated[float, Option("Bound on the L1 error of the result.")] = 1e-6,
+    weight: UseWeights = False,
+    dangling: Shares = None,
+    iterations: Annotated[int | None, Option("Exactly this many rounds, as LDBC Graphalytics defines them.", least=0)] = None,
+) -> Answer:
+    """Importance by random walk, with a guaranteed error bound.
+
+    `tol` bounds the L1 error of the answer; with `iterations` it is what exactly so many rounds give (LDBC Graphalytics).
+    `personalization` and `dangling` map vertices to shares; `weight` follows edges in proportion to their weights.
+    """
+    if iterations is not None:
+        if personalization is not None or dangling is not None or weight:
+            raise OptionError("a fixed number of iterations is LDBC's PageRank: no personalization, dangling or weight")
+        return run(FixedPageRank(alpha, iterations, run.graph.has_in_edges))
+    need_weights(run, weight, "pagerank")
+    two = dangling is not None and dangling != personalization
+    walk = Walk(run, alpha, max_iter, tol, weight)
+    run.must_fit(walk.program(tol, dangling if two else personalization, NOTHING_YET if weight else None, 8 if two else 0))
+    return walk.with_dangling(personalization, dangling) if two else walk.solve(tol, personalization)
+
+
+class Walk:
+    """PageRank of one graph with some options, for one teleport vector or for two."""
+
+    def __init__(self, run: Runner, alpha: float, max_iter: int, tol: float, weight: bool) -> None:
+        self._run, self._alpha, self._max_iter, self._tol, self._weight = run, alpha, max_iter, tol, weight
+        self._strengths: Array | None = None
+
+    def program(self, tol: float, teleport: Any, strengths: Array | None, beside: int = 0) -> PageRank:
+        """By deltas on modelled devices and by recipes whose papers do it so, else by pulling."""
+        from isthmus.programs.delta_pagerank import DeltaPageRank  # which builds on this file
+
+        if self._run.prefers_deltas:
+            return DeltaPageRank(self._alpha, tol, self._max_iter, teleport, strengths, beside)
+        return PageRank(self._alpha, tol, self._max_iter, teleport, strengths, self._run.graph.has_in_edges, beside)
+
+    def solve(self, tol: float, teleport: Any, beside: int = 0) -> Answer:
+        """PageRank for one teleport vector, with an error of at most `tol`."""
+        if self._weight and self._strengths is None:
+            self._strengths = strengths_of(self._run)
+        program = self.program(tol, teleport, self._strengths, beside)
+        answer = self._run(program)
+        if not program.converged:
+            reached = f"the error is bounded by {program.error_bound:.3g}, not by tol = {tol:g}"
+            self._run.note(f"stopped after {self._max_iter} iterations; {reached}")
+        return answer
+
+    def with_dangling(self, teleport: Any, dangling: Any) -> Answer:
+        """(1 - t) x + t y, x and y the PageRanks for either kind of teleport.
+
+        t follows from the mass of x on vertices without edges, so that errors grow by at most 1 / (1 - alpha).
+        """
+        alpha, within = self._alpha, self._tol * (1 - self._alpha) * 0.9
+        first = self.solve(within, teleport)
+        second = self.solve(within, dangling, beside=8)
+        ends = (self._run.graph.out_degrees() if self._strengths is None else self._strengths) == 0
+        x, y = first.columns["pagerank"], second.columns["pagerank"]
+        stuck = float(x[ends].sum())
+        share = alpha * stuck / (1 - alpha + alpha * stuck)
+        x *= 1 - share
+        y *= share
+        x += y
+        # A vector that is off by e has at most e / 2 too much mass anywhere, and x and y are at most 2 apart.
+        p, q = first.figures["error_bound"], second.figures["error_bound"]
+        slope = alpha * (1 - alpha) / (1 - alpha + alpha * max(stuck - p / 2, 0)) ** 2
+        bound = (1 - share) * p + share * q + slope * p
+        first.figures = {"highest": float(x.max()) if x.size else 0.0, "error_bound": bound, "converged": bound <= self._tol}
+        return first

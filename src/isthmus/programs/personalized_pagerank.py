@@ -8,17 +8,23 @@ most `tol` for every source. This is what power iteration converges by, so the b
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from isthmus.checks import above_0, between_0_and_1, whole
-from isthmus.errors import OptionError
+from isthmus.errors import BudgetError, OptionError
 from isthmus.kernels import ranks as kernels
 from isthmus.kernels.atomics import atomic_add
+from isthmus.programs.algorithm import Answer, Kind, MaxIter, Option, Runner, UseWeights, algorithm
+from isthmus.programs.column import Column, Within
+from isthmus.programs.declared import as_sources
 from isthmus.programs.functions import Functions, Scalar, unrolled
-from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.multi_source_bfs import first_vertices
+from isthmus.programs.program import NOTHING_YET, Array, Facts, Program, State
+from isthmus.programs.strengths import strengths_of
 from isthmus.programs.sums import alone, times
+from isthmus.programs.weights import need_weights
 
 MOST = 64  # sources: what a processor's registers hold
 
@@ -68,6 +74,7 @@ class PersonalizedPageRank(Program):
     name = "personalized_pagerank"
     everyone = True
     order_free = False  # every edge counts once per iteration
+    columns = (Column("pagerank_*", within=Within.TOTAL),)
 
     def __init__(
         self, sources: list[Any], alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 1000, strengths: Array | None = None,
@@ -137,3 +144,33 @@ class PersonalizedPageRank(Program):
             "error_bound": self.error_bound,
             "converged": self.converged,
         }
+
+
+@algorithm
+def personalized_pagerank(
+    run: Runner,
+    sources: Annotated[
+        Any, Option("A vertex to return to; give it up to 64 times.", flag="--source", kind=Kind.VERTICES, sample=first_vertices)
+    ],
+    alpha: Annotated[float, Option("Damping: the chance of following an edge.")] = 0.85,
+    max_iter: MaxIter = 1000,
+    tol: Annotated[float, Option("Bound on the L1 error of each column.")] = 1e-6,
+    weight: UseWeights = False,
+) -> Answer:
+    """Importance for each of many sources by random walks that return to it, with a guaranteed error bound.
+
+    One column `pagerank_<id>` for each of up to 64 sources; all of them share every read. Teleports, and walks that reach a
+    vertex without edges, go back to the source.
+    """
+    need_weights(run, weight, "personalized_pagerank")
+    program = PersonalizedPageRank(as_sources(sources), alpha, tol, max_iter, NOTHING_YET if weight else None, run.graph.has_in_edges)
+    try:
+        if weight:
+            run.must_fit(program)
+            program.strengths = strengths_of(run)
+        answer = run(program)
+    except BudgetError as error:
+        raise BudgetError(f"{error}, or fewer sources: each takes 16 bytes per vertex") from None
+    if not program.converged:
+        run.note(f"stopped after {max_iter} iterations; errors are bounded by {program.error_bound:.3g}, not by tol = {tol:g}")
+    return answer

@@ -11,15 +11,19 @@ because every step keeps at most alpha of what is sent.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from isthmus.checks import above_0, between_0_and_1
 from isthmus.kernels.atomics import atomic_add
+from isthmus.programs.algorithm import Answer, Option, Runner, UseWeights, Vertex, algorithm
+from isthmus.programs.column import Column, Within
 from isthmus.programs.declared import take
 from isthmus.programs.functions import Functions
-from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.program import NOTHING_YET, Array, Facts, Program, State
+from isthmus.programs.strengths import strengths_of
+from isthmus.programs.weights import need_weights
 
 
 def share(delta: Any, strength: Any, params: Any) -> Any:
@@ -46,6 +50,7 @@ class PHP(Program):
     """`tol` bounds the L1 error. `strengths`: each vertex's sum of edge weights, to follow edges in proportion to them."""
 
     name = "php"
+    columns = (Column("php", within=Within.TOTAL),)
 
     def __init__(self, source: Any, alpha: float = 0.8, tol: float = 1e-6, strengths: Array | None = None) -> None:
         self.source, self.alpha, self.tol, self.strengths = source, between_0_and_1("alpha", alpha), above_0("tol", tol), strengths
@@ -82,3 +87,18 @@ class PHP(Program):
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         return {"reached": int(np.count_nonzero(columns["php"])), "error_bound": self.tol}
+
+
+@algorithm
+def php(
+    run: Runner, source: Vertex,
+    alpha: Annotated[float, Option("The chance of going on after every step.")] = 0.8,
+    tol: Annotated[float, Option("Bound on the L1 error of the result.")] = 1e-6,
+    weight: UseWeights = False,
+) -> Answer:  # fmt: skip
+    """Nearness to a source by penalised hitting probability, with a guaranteed error bound."""
+    need_weights(run, weight, "php")
+    if not weight:
+        return run(PHP(source, alpha, tol))
+    run.must_fit(PHP(source, alpha, tol, NOTHING_YET))
+    return run(PHP(source, alpha, tol, strengths_of(run)))

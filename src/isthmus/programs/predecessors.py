@@ -7,11 +7,13 @@ Every reached vertex's edges move once.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from isthmus.kernels.atomics import atomic_cas
+from isthmus.programs.algorithm import Answer, Option, Runner
+from isthmus.programs.column import Column, Holds
 from isthmus.programs.functions import Functions
 from isthmus.programs.message import INT_MAX
 from isthmus.programs.program import Array, Facts, Program, State
@@ -35,6 +37,7 @@ class Predecessors(Program):
     """The tree below `source` for given distances; -1 where there is no predecessor."""
 
     name = "predecessors"
+    columns = (Column("predecessor", Holds.VERTICES, unique=False),)
     state_bytes = 16  # the distances are still here
 
     def __init__(self, source: Any, distances: Array, weighted: bool) -> None:
@@ -63,3 +66,14 @@ class Predecessors(Program):
         parents = state.arrays[1]
         parents[state.extra["root"]] = NONE
         return {"predecessor": parents}
+
+
+FindTree = Annotated[bool, Option("Also find a shortest-path tree (a second pass).")]
+
+
+def with_predecessors(run: Runner, answer: Answer, source: Any, weighted: bool) -> Answer:
+    """The answer with the column of a second pass, over the edges of shortest paths."""
+    tree = run(Predecessors(source, answer.columns["distance"], weighted))
+    answer.columns = {**answer.columns, **tree.columns}
+    answer.declared = (*answer.declared, *tree.declared)
+    return answer

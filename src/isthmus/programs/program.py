@@ -10,9 +10,11 @@ from typing import Any, Self
 import numpy as np
 
 from isthmus.graph.lists import Lists
+from isthmus.programs.column import Column
 from isthmus.programs.functions import Functions
 
 Array = np.ndarray[Any, Any]
+NOTHING_YET = np.empty(0)  # stands for an array that an earlier pass will make
 
 
 @dataclass
@@ -62,14 +64,15 @@ class Program(ABC):
     everyone: bool = False  # every vertex is active in every iteration
     pulls: bool = False  # follows the edges backwards, summing up what arrives; needs `everyone`
     max_iter: int | None = None
-    touched: int = 0  # which state array an edge reads or writes at its head: prefetched
+    prefetched_array: int = 0  # the state array that an edge reads or writes at its head, which kernels ask for in advance
     state_bytes: int = 8  # near memory per vertex
     solve_bytes: int = 0  # more of it, when `solve` does the work
     levels: bool = False  # gains by iterations that are levels, as long as they are
-    hungry: bool = False  # makes use of memory that is left over, so that no cache may have it
+    needs_spare_memory: bool = False  # uses what the budget leaves over, so that no cache may have it
     reruns: bool = False  # a vertex may be followed again in the same iteration, see `again`
-    once: bool = False  # no vertex is followed twice, so there is nothing to keep
+    follows_each_vertex_once: bool = False  # so there is nothing to keep for later
     settles: int = 0  # any order will do, also without `before` and `after`; 1: smaller values are more urgent, -1: larger ones
+    columns: tuple[Column, ...] = ()  # what the columns of its result hold; those not declared hold plain numbers
     given: tuple[tuple[Any, ...], dict[str, Any]]  # what it was made from, which tells its runs from those of others
 
     def __new__(cls, *given: Any, **named: Any) -> Self:

@@ -6,7 +6,7 @@ Whole-number weights give int64 distances that saturate instead of wrapping; oth
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -15,10 +15,14 @@ from isthmus.checks import is_real
 from isthmus.errors import OptionError
 from isthmus.kernels import buckets, gang, traversal
 from isthmus.kernels.vertices import reach, widen
+from isthmus.programs.algorithm import Answer, Option, Runner, Vertex, algorithm
 from isthmus.programs.best_first import BestFirst
+from isthmus.programs.column import Column
 from isthmus.programs.declared import Monotone, monotone
 from isthmus.programs.message import INT_MAX
-from isthmus.programs.program import Array, Facts, NearEdges, Seen, State
+from isthmus.programs.predecessors import FindTree, Predecessors, with_predecessors
+from isthmus.programs.program import NOTHING_YET, Array, Facts, NearEdges, Seen, State
+from isthmus.programs.weights import no_negative_weights, note_unweighted
 
 WIDTH = 1  # of 1/4, 1/2, 1, 2 and 4 the fastest on Kronecker 20, or near it; 2 and 4 are by a few percent on a grid
 TOLD = 1 << 10  # rounds of a call that become iterations of the trace one by one; of more, a sixteenth of that
@@ -41,6 +45,7 @@ def real(distance, weight, cutoff=np.inf):  # type: ignore[no-untyped-def]
 class SSSP(Monotone):
     """Distances by weight from `source`; paths longer than `cutoff` do not count."""
 
+    columns = (Column("distance"),)
     solve_bytes = 17  # two entries in buckets, distances of 32 bits, and those relaxed
 
     def __init__(self, source: Any, cutoff: float | None = None) -> None:
@@ -166,3 +171,22 @@ class Paths:
         buckets.requeue(
             current, self._per, self._none, self._distances, self._items, self._links, self._heads, self._fills, self._owns, self._gate
         )  # fmt: skip
+
+
+@algorithm(place=2)
+def sssp(
+    run: Runner, source: Vertex, cutoff: Annotated[float | None, Option("Longest distance that counts.", least=0)] = None,
+    predecessors: FindTree = False,
+) -> Answer:  # fmt: skip
+    """Shortest distances by weight from a source.
+
+    A graph without weights counts every edge as 1, and says so. With `predecessors` also a shortest-path tree, which takes a
+    second pass.
+    """
+    weighted = run.graph.weighted
+    no_negative_weights(run, "sssp")
+    if predecessors:
+        run.must_fit(Predecessors(source, NOTHING_YET, weighted))
+    answer = run(SSSP(source, cutoff))
+    note_unweighted(run)
+    return with_predecessors(run, answer, source, weighted) if predecessors else answer

@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from isthmus.programs.algorithm import Answer, Runner, Vertex, algorithm
 from isthmus.programs.best_first import BestFirst
+from isthmus.programs.column import Column
 from isthmus.programs.declared import Monotone, monotone
 from isthmus.programs.program import Array, Facts, State
+from isthmus.programs.weights import note_unweighted
 
 
 @monotone(initial=-np.inf, combine="max", start=np.inf, column="width")
@@ -22,6 +25,8 @@ def narrowest(width, weight):  # type: ignore[no-untyped-def]
 
 class WidestPath(Monotone):
     """The width of the widest path from `source`; its own is the largest number, an unreached vertex's the smallest."""
+
+    columns = (Column("width", none=("low", "nan")),)  # the source itself is infinitely wide, and that is an answer
 
     def __init__(self, source: Any) -> None:
         program = narrowest
@@ -46,3 +51,14 @@ class WidestPath(Monotone):
         widths = columns["width"]
         reached = widths != (np.iinfo(np.int64).min if widths.dtype.kind == "i" else -np.inf)
         return {"reached": int(reached.sum()), "narrowest": widths[reached].min().item()}
+
+
+@algorithm
+def widest_path(run: Runner, source: Vertex) -> Answer:
+    """Widths of the widest paths from a source.
+
+    A path is as wide as its least weight. Without weights every edge counts as 1, and that is said.
+    """
+    answer = run(WidestPath(source))
+    note_unweighted(run)
+    return answer

@@ -11,16 +11,20 @@ import sys
 from dataclasses import asdict, dataclass, field
 
 from isthmus import sizes
+from isthmus.cache.vertex_cache import VERTEX_BYTES
 from isthmus.errors import BudgetError, OptionError
 from isthmus.frontier import frontier_bytes
+from isthmus.graph.files import BLOCK
 from isthmus.graph.snapshot import Snapshot
+from isthmus.link.device import Device
 from isthmus.memory import DEFAULT_SHARE, available, format_size, parse_size
+from isthmus.policies.recipe import Recipe
 from isthmus.programs.program import Program
 
 BUFFERS = 4  # two being filled, two being worked on
 LEAST_BLOCKS = 24  # of 4 KB in a buffer: the narrower zone of the two then holds several lists whatever their alignment
 ENOUGH = 4 << 20  # bytes; larger ones are read a little faster, but what keeps edges near saves reading them
-ROW_BYTES = 64  # the plan of a delivery, per row of a buffer: bounded by its blocks
+LEAST_PAGES = 64  # of 4 KB, where lists are read through pages
 
 
 @dataclass
@@ -109,3 +113,25 @@ def most_staging(edge_bytes: int) -> int:
     """Beyond a few tasks' worth, staging only delays the first kernel."""
     least = BUFFERS * sizes.now.least_buffer
     return max(least, min(edge_bytes + least, BUFFERS * (32 << 20)))
+
+
+def split_for(
+    program: Program, graph: Snapshot, recipe: Recipe, model: Device | None, memory: str | int | None, threads: int, policy: str,
+) -> Split:  # fmt: skip
+    """How a budget is split for a program and a recipe; a modelled device's own memory is the default."""
+    used_once = (program.max_iter == 1 and not recipe.pages) or (recipe.cache == "vertices" and program.follows_each_vertex_once)
+    keeps = recipe.keeps and not program.needs_spare_memory and not used_once
+    index_bytes = VERTEX_BYTES if recipe.cache == "vertices" else 0
+    if model is None:
+        pages = LEAST_PAGES * BLOCK if recipe.pages else 0
+        return split_budget(graph, program, memory, threads, policy, keeps, None, index_bytes, pages)
+    arrays = len(program.sides) * (2 if program.reads_weights() and graph.weighted else 1)
+    pages = arrays * model.managed.page_bytes if recipe.pages else 0
+    split = split_budget(graph, program, memory, threads, policy, keeps, model.near.bytes, index_bytes, pages)
+    if pages and not split.resident:  # the last page of every array is a whole one, too
+        split.cache += min(split.budget - split.peak, pages)
+    if keeps and not split.resident and split.cache <= max(pages, index_bytes * graph.vertices):
+        split.notes.append("the budget leaves no room to keep edges near")
+    if split.budget > model.near.bytes:
+        split.notes.append(f"the budget is more than the {format_size(model.near.bytes)} of {model.name}")
+    return split

@@ -9,6 +9,7 @@ from isthmus.graph.snapshot import Snapshot
 from isthmus.policies.recipes import named
 from isthmus.programs.algorithm import Answer
 from isthmus.programs.program import Program
+from isthmus.runtime.budget import Split
 from isthmus.runtime.checkpoint import RunCheckpoints
 from isthmus.runtime.device import name_of
 from isthmus.runtime.execute import Execution, execute, planned, summary_of
@@ -80,14 +81,14 @@ class Call:
 
 
 class Rehearsal(Call):
-    """A call that stops before its first pass, and remembers what it would take."""
+    """A call that stops before its first pass. `told` hears of every pass, as far as is known by then, and what it would take."""
 
-    def __init__(self, session: Session, name: str) -> None:
+    def __init__(self, session: Session, name: str, told: Callable[[Program, Split], None]) -> None:
         super().__init__(session, name, lambda iteration: None, None, RunCheckpoints())
-        self.planned: list[tuple[Program, Any]] = []
+        self._told = told
 
     def must_fit(self, program: Program) -> None:
-        self.planned.append((program, planned(program, self._session)))
+        self._told(program, planned(program, self._session))
 
     def __call__(self, program: Program) -> Answer:
         self.must_fit(program)

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-
 from isthmus.cache.cache import Cache
 from isthmus.cache.partition_cache import PartitionCache
 from isthmus.cache.vertex_cache import VertexCache
@@ -33,8 +32,8 @@ from isthmus.link.opening import in_files, open_link
 from isthmus.policies.combine import TOGETHER
 from isthmus.policies.recipe import Recipe
 from isthmus.programs.program import Program
-from isthmus.runtime.buffers import Buffers
 from isthmus.runtime.budget import BUFFERS, LEAST_BLOCKS, Split
+from isthmus.runtime.buffers import Buffers
 from isthmus.runtime.executor import Executor
 from isthmus.threads import Team
 
@@ -211,7 +210,8 @@ class Holdings:
     def _model_link(self, arrays: list[FarArray], page_bytes: int = 0, hint: Hint = Hint.NONE) -> ModelLink:
         """Behind a modelled link edges lie in host memory."""
         assert self._model is not None
-        return ModelLink([np.ascontiguousarray(self._snapshot.whole(array, self._verify)) for array in arrays], self._model, page_bytes, hint)
+        whole = [np.ascontiguousarray(self._snapshot.whole(array, self._verify)) for array in arrays]
+        return ModelLink(whole, self._model, page_bytes, hint)
 
     def _resident_link(self, arrays: list[FarArray]) -> ModelLink:
         names = tuple(array.name for array in arrays)

@@ -186,7 +186,7 @@ def summary_of(run: Execution, session: Session, device: str) -> dict[str, Any]:
     """The machine-readable summary that DESIGN fixes, of one pass."""
     graph, split, trace = session.graph.snapshot, run.split, run.trace
     moved, requests = trace.total("bytes"), trace.total("requests")
-    found = {
+    found: dict[str, Any] = {
         "algorithm": run.program.name,
         "graph": {
             "path": str(graph.path) if graph.path else None, "vertices": graph.vertices, "edges": graph.edges, "arcs": graph.arcs,

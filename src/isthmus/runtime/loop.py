@@ -208,7 +208,7 @@ class Loop:
         choice = self.recipe.policy.choose(replace(others, last_edges=side.last_edges), profile, side.entry_bytes)
         side.last_edges = activity.edges
         if self.staying is not None:
-            choice = np.where(self.staying.near & (activity.edges > 0), CACHE, choice)
+            choice = np.where(self.staying.near_ones & (activity.edges > 0), CACHE, choice)
             self.wanted, self.active = (choice == CACHE) | (choice == FILTER), activity
         choice = np.where((activity.edges > 0) & (others.edges == 0), CACHE, choice)
         record.chosen(choice)

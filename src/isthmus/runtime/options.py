@@ -35,6 +35,7 @@ class CallOptions(TypedDict, total=False):
     checkpoint_every: float  # minutes
     restart: bool  # remove the checkpoints that are there, and begin anew
     keep_checkpoint: bool  # leave them when the run is over
+    rehearse: Any  # told of every pass that would be made; Rehearsed is raised instead of making one
 
 
 class RunOptions(SessionOptions, CallOptions, total=False):

@@ -1,8 +1,7 @@
 """What a job would take, before it runs: what fits where, and what one pass over all edges costs by each engine.
 
 Nothing of the edges is read; their bytes follow from counts. A pass is as if everybody were active, so it is the most
-that one iteration can cost;
-every engine states its own (`Engine.pass_cost`).
+that one iteration can cost; every engine states its own (`Engine.pass_cost`).
 """
 
 from __future__ import annotations
@@ -11,23 +10,22 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from isthmus import sizes
 from isthmus.engines.engine import Cost, Pass
 from isthmus.engines.registry import ENGINES, engine
 from isthmus.errors import OptionError
 from isthmus.graph.graph import Graph
-from isthmus.graph.store import Store
-from isthmus.link.calibrate import profile_of
+from isthmus.graph.snapshot import Snapshot
 from isthmus.link.device import Device
 from isthmus.link.link import Profile
-from isthmus.link.ram import PROFILE
-from isthmus.link.ssd import PIECE
+from isthmus.link.opening import known_profile
 from isthmus.memory import format_size
 from isthmus.policies.recipes import named
 from isthmus.programs.program import Program
-from isthmus.runtime.budget import BUFFERS, Near
-from isthmus.runtime.execute import Rehearsed
+from isthmus.runtime.budget import BUFFERS, Split
+from isthmus.runtime.call import Rehearsed
+from isthmus.runtime.device import device_of, name_of
 from isthmus.runtime.result import Result
-from isthmus.runtime.setup import device_of, name_of
 
 
 @dataclass(frozen=True)
@@ -36,8 +34,8 @@ class Plan:
 
     algorithm: str
     program: Program
-    graph: Graph
-    near: Near
+    graph: Snapshot
+    near: Split
     policy: str
     device: str
     profile: Profile
@@ -46,8 +44,8 @@ class Plan:
     @property
     def sections(self) -> list[int]:
         """Bytes of the far arrays that the program follows: targets, and weights where it reads them, of each side."""
-        widths = [self.graph.target_bytes, *([self.graph.weight_bytes] if self.program.reads_weights() and self.graph.weighted else [])]
-        return [self.graph.arcs * width for _ in self.program.sides for width in widths]
+        weights = self.program.reads_weights()
+        return [array.bytes for side in self.program.sides for array in self.graph.far(side, weights)]
 
     @property
     def edge_bytes(self) -> int:
@@ -56,7 +54,8 @@ class Plan:
     def costs(self) -> dict[str, Cost]:
         """One pass, by engine: ours, and others that the recipe has."""
         block = self.profile.block
-        read_bytes = PIECE if self.near.resident else max(block, min(PIECE, self.near.edges // BUFFERS))
+        most = sizes.now.largest_read
+        read_bytes = most if self.near.resident else max(block, min(most, self.near.edges // BUFFERS))
         scan = Pass(self.sections, read_bytes, self.profile, self.model)
         names = dict.fromkeys([*ENGINES, *named(self.policy).policy.engines])
         found = {name: engine(name).pass_cost(scan) for name in names}
@@ -117,19 +116,15 @@ def plan(algorithm: Callable[..., Result], graph: Graph, *args: Any, policy: str
 
     An algorithm of several passes is planned for the one that needs most, as far as it knows before it runs.
     """
-    passes: list[tuple[Program, Near]] = []
+    passes: list[tuple[Program, Split]] = []
     try:
         algorithm(graph, *args, policy=policy, device=device, rehearse=lambda program, near: passes.append((program, near)), **options)
     except Rehearsed:
         program, near = max(reversed(passes), key=lambda each: each[1].least)
         name = getattr(algorithm, "__name__", "")
         model = device_of(device)
-        profile = profile_for(graph) if model is None else model.profile()
+        snapshot = graph.snapshot
+        profile = known_profile(snapshot.far("out", True)) if model is None else model.profile()
         shown = name if name.isidentifier() else program.name
-        return Plan(shown, program, graph, near, policy, name_of(device, model), profile, model)
+        return Plan(shown, program, snapshot, near, policy, name_of(device, model), profile, model)
     raise OptionError(f"expected an algorithm of isthmus, got {algorithm!r}, which ran nothing")
-
-
-def profile_for(graph: Graph) -> Profile:
-    """What is known of the link to a graph; nothing is measured for it."""
-    return profile_of(graph.store, may_measure=False) if isinstance(graph.store, Store) else PROFILE

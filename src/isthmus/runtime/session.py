@@ -20,7 +20,7 @@ from isthmus.graph.graph import Graph
 from isthmus.programs.algorithm import Algorithm, Answer
 from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.programs.program import Program
-from isthmus.runtime.call import Call
+from isthmus.runtime.call import Call, Rehearsal
 from isthmus.runtime.checkpoint import checkpoints_of
 from isthmus.runtime.desk import Holdings
 from isthmus.runtime.device import device_of
@@ -82,10 +82,11 @@ class Session:
         own, elsewhere, options = split(algorithm.name, given, tuple(parameter.name for parameter in algorithm.parameters))
         if elsewhere:
             raise OptionError(f"{algorithm.name}: {', '.join(elsewhere)} belong to the session: give them when it is opened")
-        return self._call(algorithm, args, own, **options)
+        return self.call_with(algorithm, args, own, **options)
 
-    def _call(self, algorithm: Algorithm, args: tuple[Any, ...], own: dict[str, Any], **options: Any) -> Result:
-        watch, say = options.pop("watch", quiet), options.pop("say", None)
+    def call_with(self, algorithm: Algorithm, args: tuple[Any, ...], own: dict[str, Any], **options: Any) -> Result:
+        """The same, with its arguments and the options of the call apart."""
+        watch, say, rehearse = options.pop("watch", quiet), options.pop("say", None), options.pop("rehearse", None)
         with self._lock:
             if self._closed:
                 raise OptionError("the session is closed")
@@ -93,6 +94,9 @@ class Session:
                 raise IsthmusError("the session is running: a program must not start another run of the same session")
             self._busy = True
             try:
+                if rehearse is not None:
+                    rehearsal = Rehearsal(self, algorithm.name, rehearse)
+                    algorithm(rehearsal, *args, **own)
                 with checkpoints_of(algorithm, self.graph.snapshot, args, own, **options) as checkpoints:
                     call = Call(self, algorithm.name, watch, say, checkpoints)
                     answer = algorithm(call, *args, **own)

@@ -186,10 +186,11 @@ class SettlingPartitions(Work):
         """How much further than the most urgent counts as urgent too: weights of a few edges over a mean degree."""
         parts, place, lists = self._side.partitions, self._kept.place(unit), self._side.lists
         assert place.weights is not None
-        begins, ends = lists.begins[parts.first[unit] : parts.last[unit]], lists.ends[parts.first[unit] : parts.last[unit]]
+        begins, ends = (bounds[parts.first[unit] : parts.last[unit]] for bounds in lists.arrays)
         few = np.cumsum(ends - begins) <= LOOKED_AT
-        weights = [place.weights[b:e] for b, e in zip((begins[few] - place.weight_base).tolist(), (ends[few] - place.weight_base).tolist(), strict=True)]
-        mean = float(np.abs(np.concatenate(weights)).mean()) if weights and sum(map(len, weights)) else 1.0
+        at = [slice(begin - place.weight_base, end - place.weight_base) for begin, end in zip(begins[few], ends[few], strict=True)]
+        weights = np.concatenate([place.weights[each] for each in at]) if at else place.weights[:0]
+        mean = float(np.abs(weights).mean()) if weights.size else 1.0
         return max(STEP * mean / max(lists.arcs / max(len(lists), 1), 1.0), 1e-300)
 
     def _look_everywhere(self) -> None:

@@ -52,7 +52,7 @@ class StayingPartitions(Work):
         return self._kept.room >= LEAST_ROOM
 
     @property
-    def near(self) -> Array:
+    def near_ones(self) -> Array:
         """Marks of the partitions that are near."""
         marks = np.zeros(len(self._side.partitions), np.bool_)
         marks[list(self._kept)] = True
@@ -61,7 +61,7 @@ class StayingPartitions(Work):
     def run(self, wanted: Array, frontier: Frontier, activity: Activity, record: Iteration, executor: Executor) -> None:
         """Run every partition that is wanted, some of them several times."""
         self._frontier, self._record = frontier, record
-        standing = self._standing = Standing(wanted.size, self.near)
+        standing = self._standing = Standing(wanted.size, self.near_ones)
         standing.room, standing.pending = self._kept.free, activity.vertices.astype(np.float64)
         schedule = Levels(wanted, self._k)
         if self._transfers is not None and self._modelled is not None:

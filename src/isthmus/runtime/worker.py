@@ -1,15 +1,12 @@
-"""Working on deliveries with all cores.
+"""A program's compiled loops, applied to deliveries.
 
-A delivery is cut into pieces of about equally many edges, so that one hub does not hold up a round, and the
-members of the team take pieces as they become free, going on to the next delivery without waiting for each
-other. They meet only at the end of an iteration.
+A delivery is cut into pieces of about equally many edges, so that one hub does not hold up the others; the executor has
+members of the team work on them.
 """
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from types import ModuleType
 
 import numpy as np
@@ -50,23 +47,6 @@ class Worker:
         """The loop that works a partition to a standstill."""
         loop: Callable[..., tuple[int, int, int]] = self._module.settle
         return loop
-
-    def relax(
-        self, deliveries: Iterator[Delivery], frontier: Frontier, done: Callable[[Delivery], None], few: bool,
-        rounds: Mapping[str, int] = NEVER,
-    ) -> tuple[float, float]:
-        """Work on all deliveries; `done` is called for each when its buffer is free again, by any member.
-
-        A delivery is worked on again, at most as often as `rounds` has for its engine, while vertices whose edges it holds
-        get marked. Returns (seconds that a member waited for deliveries, seconds in edge loops per member). `few`: not
-        worth more than one thread.
-        """
-        shift = Shift(self, deliveries, frontier, done, rounds)
-        if few or self._team.size == 1:
-            shift.member(0)
-        else:
-            self._team.run(shift.member)
-        return shift.waited, shift.worked / self._team.size if not few else shift.worked
 
     def again(self, delivery: Delivery, frontier: Frontier) -> list[Piece]:
         """Pieces that follow the vertices that got marked and whose whole lists the delivery holds once more."""
@@ -153,72 +133,3 @@ class Worker:
 def even_cuts(edges: int) -> Array:
     """Where to cut `edges` edges into even pieces of at most `sizes.piece`."""
     return np.linspace(0, edges, -(-edges // sizes.now.piece) + 1).astype(np.int64) if edges else np.zeros(1, np.int64)
-
-
-class Shift:
-    """One iteration's work, shared by the members of a team."""
-
-    def __init__(
-        self, worker: Worker, deliveries: Iterator[Delivery], frontier: Frontier, done: Callable[[Delivery], None],
-        rounds: Mapping[str, int],
-    ) -> None:
-        self._worker, self._deliveries, self._frontier, self._done, self._rounds = worker, deliveries, frontier, done, rounds
-        self._taking = threading.Lock()  # held while waiting for a delivery, so finishing must not need it
-        self._counting = threading.Lock()
-        self._pieces: list[tuple[Delivery, Piece]] = []
-        self._over = False
-        self.waited = self.worked = 0.0
-
-    def member(self, number: int) -> None:
-        """Take pieces until there are none; an error in one member ends the shift for all."""
-        try:
-            while (taken := self._take()) is not None:
-                delivery, piece = taken
-                start = time.perf_counter()
-                try:
-                    piece(number)
-                finally:  # after an error too: whoever waits for a buffer must go on to see that it is over
-                    last = self._count(delivery, time.perf_counter() - start)
-                if last:
-                    self._finish(delivery, number)
-        except BaseException:
-            self._over = True
-            raise
-
-    def _take(self) -> tuple[Delivery, Piece] | None:
-        with self._taking:
-            while not self._pieces and not self._over:
-                start = time.perf_counter()
-                delivery = next(self._deliveries, None)
-                self.waited += time.perf_counter() - start
-                if delivery is None:
-                    self._over = True
-                    return None
-                pieces = self._worker.pieces(delivery, self._frontier)
-                delivery.pieces_left = len(pieces)
-                if not pieces:
-                    self._done(delivery)
-                self._pieces = [(delivery, piece) for piece in reversed(pieces)]
-            return self._pieces.pop() if self._pieces and not self._over else None
-
-    def _count(self, delivery: Delivery, seconds: float) -> bool:
-        """A piece is done; whether it was the delivery's last."""
-        with self._counting:
-            self.worked += seconds
-            delivery.pieces_left -= 1
-            return delivery.pieces_left == 0
-
-    def _finish(self, delivery: Delivery, number: int) -> None:
-        """Further rounds are done by the member that ended the first: others have the next delivery by now."""
-        most = self._rounds.get(delivery.task.engine.name, 0)
-        while delivery.rounds < most and not self._over:
-            start = time.perf_counter()
-            pieces = self._worker.again(delivery, self._frontier)
-            if not pieces:
-                break
-            delivery.rounds += 1
-            for piece in pieces:
-                piece(number)
-            with self._counting:
-                self.worked += time.perf_counter() - start
-        self._done(delivery)

@@ -13,6 +13,8 @@ import numpy as np
 
 from isthmus.kernels import union, vertices
 from isthmus.kernels.atomics import atomic_cas
+from isthmus.programs.algorithm import Answer, Runner, algorithm
+from isthmus.programs.column import Column, Holds
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, NearEdges, Program, Seen, State
 
@@ -58,6 +60,7 @@ class Components(Program):
     name = "weakly_connected_components"
     state_bytes = 12  # parents, and when the store is in hub order the natural numbers and the smallest of each
     max_iter = 1
+    columns = (Column("labels", Holds.PLACES),)
 
     def reads_weights(self) -> bool:
         return False
@@ -107,3 +110,9 @@ class Components(Program):
         labels = columns["labels"]
         sizes = np.bincount(labels) if labels.size else np.zeros(1, np.int64)
         return {"components": int(np.count_nonzero(sizes)), "largest": int(sizes.max())}
+
+
+@algorithm(alias="wcc", place=3)
+def weakly_connected_components(run: Runner) -> Answer:
+    """For every vertex the smallest vertex it is connected with, whatever the edges' direction."""
+    return run(Components())

@@ -23,6 +23,8 @@ from isthmus.errors import BudgetError
 from isthmus.kernels import triangles as kernels
 from isthmus.kernels.atomics import atomic_add
 from isthmus.memory import format_size
+from isthmus.programs.algorithm import Answer, Runner, algorithm
+from isthmus.programs.column import Column
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
 
@@ -50,7 +52,7 @@ class Triangles(Program):
     """Counts at each vertex the edges between its neighbours. `both_ways`: an edge in both directions counts twice."""
 
     order_free = False  # each edge is gathered once
-    hungry = True
+    needs_spare_memory = True
     state_bytes = 36  # 28 for degrees, cursors, offsets and counts; the least tables
 
     def __init__(self, directed: bool, both_ways: bool) -> None:
@@ -184,6 +186,7 @@ class TriangleCount(Triangles):
     """How many triangles a vertex is in."""
 
     name = "triangle_count"
+    columns = (Column("triangles"),)
 
     def __init__(self, directed: bool) -> None:
         super().__init__(directed, False)
@@ -193,3 +196,9 @@ class TriangleCount(Triangles):
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         return {"triangles": int(columns["triangles"].sum()) // 3, "most": int(columns["triangles"].max(initial=0))}
+
+
+@algorithm
+def triangle_count(run: Runner) -> Answer:
+    """How many triangles each vertex is in, whatever the edges' direction."""
+    return run(TriangleCount(run.graph.directed))

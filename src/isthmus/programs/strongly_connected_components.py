@@ -23,8 +23,11 @@ import numpy as np
 
 from isthmus.kernels import strong, vertices
 from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_max
+from isthmus.programs.algorithm import Answer, Runner, algorithm
+from isthmus.programs.column import Column, Holds
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.weakly_connected_components import Components
 
 LOOPS, TRIM_FORWARD, TRIM_BACKWARD, FORWARD, BACKWARD = range(5)
 NEXT = {LOOPS: TRIM_FORWARD, TRIM_FORWARD: TRIM_BACKWARD, TRIM_BACKWARD: FORWARD, FORWARD: BACKWARD, BACKWARD: TRIM_FORWARD}
@@ -64,6 +67,7 @@ class StrongComponents(Program):
 
     name = "strongly_connected_components"
     sides = ("out", "in")
+    columns = (Column("labels", Holds.PLACES),)
     order_free = False  # each edge is taken out once
     state_bytes = 24  # four arrays, the list of a phase's first vertices, natural numbers at the end
 
@@ -149,3 +153,9 @@ def listed(facts: Facts, find: Callable[[int, int, Array], int]) -> Array:
         out = np.empty(last - first, np.uint32)
         pieces.append(out[: find(first, last, out)].copy())
     return np.concatenate(pieces)
+
+
+@algorithm
+def strongly_connected_components(run: Runner) -> Answer:
+    """For every vertex the smallest vertex that it reaches and that reaches it."""
+    return run(StrongComponents(run.graph.self_loops > 0) if run.graph.directed else Components())

@@ -10,14 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from isthmus.programs.algorithm import Answer, Runner, algorithm
+from isthmus.programs.column import Column
 from isthmus.programs.program import Array, Facts, State
-from isthmus.programs.triangles import Triangles
+from isthmus.programs.triangle_count import Triangles
 
 
 class LocalClustering(Triangles):
     """Between 0 and 1; 0 for a vertex with fewer than two neighbours."""
 
     name = "local_clustering_coefficient"
+    columns = (Column("clustering"),)
 
     def __init__(self, directed: bool) -> None:
         super().__init__(directed, True)
@@ -32,3 +35,9 @@ class LocalClustering(Triangles):
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         return {"average": float(columns["clustering"].mean()) if columns["clustering"].size else 0.0}
+
+
+@algorithm
+def local_clustering_coefficient(run: Runner) -> Answer:
+    """How many of a vertex's neighbours are joined, of all pairs that could be (LDBC's LCC)."""
+    return run(LocalClustering(run.graph.directed))

@@ -18,10 +18,13 @@ import numpy as np
 
 from isthmus.kernels import forest, vertices
 from isthmus.kernels.atomics import atomic_min
+from isthmus.programs.algorithm import Answer, Rows, Runner, algorithm
+from isthmus.programs.column import Column, Holds
 from isthmus.programs.declared import itself
 from isthmus.programs.functions import Functions, Scalar
 from isthmus.programs.message import INT_MAX
 from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.weights import note_unweighted
 
 LIGHTEST, FIRST = 0, 1  # the two passes of a round
 COMPONENTS, BEST, PICKS, NATURALS = range(4)
@@ -59,6 +62,7 @@ class SpanningForest(Program):
     """Columns `source`, `target` (places in natural order) and `weight`, an entry per edge of the forest."""
 
     name = "minimum_spanning_forest"
+    columns = (Column("source", Holds.PLACES), Column("target", Holds.PLACES), Column("weight", none=()))
     order_free = False  # the second pass needs the first to be over
     state_bytes = 40  # 24 for the rounds, 16 for the edges
 
@@ -111,3 +115,15 @@ class SpanningForest(Program):
 
 def weight_kind(facts: Facts) -> Any:
     return np.int64 if facts.weight_dtype is None or np.issubdtype(facts.weight_dtype, np.integer) else np.float64
+
+
+@algorithm
+def minimum_spanning_forest(run: Runner) -> Answer:
+    """The edges of a tree of least weight for every component; ties go to the smaller ends.
+
+    Directions do not count. Without weights every edge counts as 1, and that is said.
+    """
+    answer = run(SpanningForest(run.graph.directed))
+    answer.rows = Rows.EDGES
+    note_unweighted(run)
+    return answer

@@ -15,14 +15,20 @@ allows. Path counts are doubles: beyond 1e308 paths to a vertex the run stops.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from isthmus.errors import OptionError
+from isthmus import sizes
+from isthmus.errors import BudgetError, OptionError
+from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels import paths as kernels
 from isthmus.kernels.atomics import atomic_add, atomic_or, lowest_bit
+from isthmus.programs.algorithm import Answer, Kind, Option, Runner, algorithm
+from isthmus.programs.column import Column
+from isthmus.programs.declared import as_sources
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
 
@@ -65,7 +71,8 @@ class Betweenness(Program):
 
     name = "betweenness_centrality"
     order_free = False  # levels are synchronous, and each edge counts once
-    hungry = True
+    columns = (Column("betweenness_centrality"),)
+    needs_spare_memory = True
 
     def __init__(self, sources: Sequence[int], batch: int = 1, normalized: bool = True, endpoints: bool = False) -> None:
         self.sources, self._batch, self._normalized, self._endpoints = sources, batch, normalized, endpoints
@@ -212,3 +219,54 @@ def rescale(scores: Array, sources: Sequence[int], directed: bool, normalized: b
     own = scores[numbers] * (scale / (told - 1) if told > 1 else np.nan)
     scores *= scale / told
     scores[numbers] = own
+
+
+@algorithm
+def betweenness_centrality(
+    run: Runner,
+    k: Annotated[int | None, Option("Estimate from this many sampled sources. Default: all vertices.", least=1)] = None,
+    normalized: Annotated[bool, Option("Shares of all pairs of vertices, or numbers of paths.")] = True,
+    endpoints: Annotated[bool, Option("A path also leads through its ends.")] = False,
+    seed: Annotated[int, Option("Of the sample.")] = 1,
+    sources: Annotated[Any, Option("Estimate from these sources; give it several times.", flag="--source", kind=Kind.VERTICES)] = None,
+) -> Answer:
+    """The share of shortest paths that lead through each vertex.
+
+    Exact, or an estimate from `k` sampled sources or from `sources`.
+    """
+    return run(in_batches(run, chosen_sources(run.graph, k, seed, sources), normalized, endpoints))
+
+
+def chosen_sources(graph: Snapshot, k: int | None, seed: int, sources: Any) -> Sequence[int]:
+    """Vertex numbers: of `sources`, of `k` vertices that NetworkX would draw, or of all."""
+    n = graph.vertices
+    if sources is not None:
+        if k is not None:
+            raise OptionError("expected k or sources, got both")
+        numbers = [graph.ids.number(source) for source in as_sources(sources)]
+        if not numbers or len(set(numbers)) < len(numbers):
+            raise OptionError(f"sources: expected at least one vertex, each once, got {sources}")
+        return numbers
+    if k is None:
+        return range(n)
+    if not hasattr(k, "__index__") or not 1 <= k <= n:
+        raise OptionError(f"k: expected a number of vertices from 1 to {n}, got {k}")
+    places = np.array(random.Random(seed).sample(range(n), k))
+    drawn: list[int] = graph.ids.numbers_of_natural(places).tolist()
+    return drawn
+
+
+def in_batches(run: Runner, sources: Sequence[int], normalized: bool, endpoints: bool) -> Betweenness:
+    """As many sources at once as fit the budget beside all edges, or if these do not fit, at all."""
+    fitting: list[Betweenness] = []
+    batches = sizes.now.betweenness_batches
+    for batch in batches:
+        program = Betweenness(sources, batch, normalized, endpoints)
+        try:
+            if run.fits(program):
+                return program
+            fitting.append(program)
+        except BudgetError:
+            if batch == batches[-1] and not fitting:
+                raise
+    return fitting[0]

@@ -1,0 +1,51 @@
+"""Algorithms as functions of a graph: `isthmus.bfs(graph, source, ...)` is a session for one call.
+
+Signature, defaults and words come from the algorithm's own declaration. Options that change only the speed come behind it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Unpack
+
+from isthmus.graph.graph import Graph
+from isthmus.programs.algorithm import Algorithm
+from isthmus.programs.program import Program
+from isthmus.runtime.options import CALL, SESSION, RunOptions, split
+from isthmus.runtime.result import Result
+from isthmus.runtime.session import Session, check_program
+
+OPTIONS = f"""
+
+Options that change only the speed: {", ".join([*SESSION, *CALL])}.
+"""
+
+
+@cache
+def function_of(algorithm: Algorithm) -> Callable[..., Result]:
+    """The function that users call."""
+    own = tuple(parameter.name for parameter in algorithm.parameters)
+
+    def call(graph: Graph, *args: Any, **given: Any) -> Result:
+        mine, opened, called = split(algorithm.name, given, own)
+        with Session(graph, **opened) as session:
+            return session.call_with(algorithm, args, mine, **called)
+
+    call.__name__ = call.__qualname__ = algorithm.name
+    call.__module__ = "isthmus"
+    call.__doc__ = (inspect.getdoc(algorithm.function) or "") + OPTIONS
+    given = list(inspect.signature(algorithm.function).parameters.values())[1:]
+    options = inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD, annotation="Unpack[RunOptions]")
+    first = inspect.Parameter("graph", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="Graph")
+    call.__signature__ = inspect.Signature([first, *given, options], return_annotation="Result")  # type: ignore[attr-defined]
+    return call
+
+
+def run(program: Program, graph: Graph, **options: Unpack[RunOptions]) -> Result:
+    """Run any vertex program."""
+    check_program(program)
+    _, opened, called = split("run", dict(options))
+    with Session(graph, **opened) as session:
+        return session.run(program, **called)
