@@ -195,7 +195,11 @@ class Catalogue(MutableMapping[str, Part], Generic[Part]):
         except Exception as error:
             text = f"{type(error).__name__}: {error}".rstrip(": ").splitlines()[0]
             raise PluginError(f"{self.noun} {name!r} of {described(found[0])} cannot be loaded: {text}") from error
-        if not self._accepts(part) or part.name != name:
+        try:
+            accepted = self._accepts(part)
+        except PluginError as error:
+            raise PluginError(f"{described(found[0])}: {error}") from None
+        if not accepted or part.name != name:
             got = f"one named {part.name!r}" if isinstance(getattr(part, "name", None), str) else f"{part!r}"
             raise PluginError(f"{described(found[0])}: expected {self._kind} {name!r}, got {got}")
         return part  # type: ignore[no-any-return]

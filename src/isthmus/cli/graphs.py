@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from isthmus.cli import listing
 from isthmus.cli.options import (
     IdKind,
     InEdges,
@@ -26,7 +27,7 @@ from isthmus.cli.options import (
     Threads,
     WeightOption,
 )
-from isthmus.errors import StoreError
+from isthmus.errors import OptionError, StoreError
 
 if TYPE_CHECKING:
     from isthmus.graph.graph import Graph
@@ -34,13 +35,16 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(ingest)
+    app.command(cls=listing.Command)(ingest)
     app.command()(info)
     app.command()(verify)
 
 
 FormatOption = Annotated[
-    str | None, typer.Option(help="text, parquet, arrow, graphalytics, adjacency, gapbs or isthmus. Default: by the ending.")
+    str | None, typer.Option(help=f"One of {listing.FORMATS}. Default: by the ending.")
+]
+OwnOption = Annotated[
+    list[str] | None, typer.Option("--format-option", metavar="NAME=VALUE", help="An option that only this format has; may be repeated.")
 ]
 DirectedOption = Annotated[
     bool | None, typer.Option("--directed/--undirected", help="Undirected: stored both ways. Default: as the input says, else directed.")
@@ -58,6 +62,7 @@ def ingest(
     input: Annotated[Path, typer.Argument(metavar="INPUT", help="A file, a folder of parts, or a store.", show_default=False)],
     output: Output,
     format: FormatOption = None,
+    format_option: OwnOption = None,
     directed: DirectedOption = None,
     source: Annotated[str | None, typer.Option(help="Column of the source: a number from 1, or a name.")] = None,
     target: Annotated[str | None, typer.Option(help="Column of the target.")] = None,
@@ -78,15 +83,32 @@ def ingest(
     """Read a graph into a store."""
     from isthmus.graph.build import ingest as run
 
+    own = own_options(format_option)
     built(
         lambda bar: run(
             input, output, order=order, overwrite=overwrite, memory=memory, threads=threads, progress=bar,
             format=format, directed=directed, source=source, target=target, weight=weight, header=header, ids=ids,
             vertices=vertices, comments=comments, self_loops=self_loops, parallel=parallel, in_edges=in_edges,
-            weight_dtype=weight_type, allow_negative=allow_negative, max_expansion=max_expansion,
+            weight_dtype=weight_type, allow_negative=allow_negative, max_expansion=max_expansion, **own,
         ),
         json, "read",
     )  # fmt: skip
+
+
+def own_options(texts: list[str] | None) -> dict[str, str]:
+    """NAME=VALUE words by name. Options that all formats have are options of the command."""
+    from isthmus.graph.build import CLEANING, READING
+
+    found: dict[str, str] = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise OptionError(f"--format-option: expected NAME=VALUE, got {text!r}")
+        if name in found or name in READING | CLEANING | {"order", "overwrite", "memory", "threads", "progress"}:
+            why = "was given twice" if name in found else "is no option of a format's own"
+            raise OptionError(f"--format-option: {name} {why}")
+        found[name] = value
+    return found
 
 
 def built(build: Callable[[Any], Graph], as_json: bool, verb: str) -> None:

@@ -18,7 +18,8 @@ def recipes() -> str:
 
 
 def formats() -> str:
-    return ", ".join(catalogue("format").words())
+    """`text (an edge list as text), ...`"""
+    return ", ".join(f"{name} ({words})" if words else name for name, words in catalogue("format").words().items())
 
 
 def catalogue(noun: str) -> Catalogue[Any]:

@@ -33,7 +33,7 @@ def ingest(
 
     How to read: format, source, target, weight, header, ids, vertices, comments, allow_negative, max_expansion.
     What to keep: directed, self_loops ("keep" or "drop"), parallel ("keep", "drop", "min", "sum"),
-    in_edges, weight_dtype. The graph's `report` says what was read, dropped and merged.
+    in_edges, weight_dtype. A format may have further options of its own. The graph's `report` says what was read, dropped and merged.
     """
     reading, cleaning = split_options(options)
     return build(open_source(edges, reading), cleaning, path, order, overwrite, memory, threads, progress)
@@ -81,10 +81,9 @@ def generate(
 
 
 def split_options(options: dict[str, Any]) -> tuple[ReadOptions, Cleaning]:
-    unknown = set(options) - READING - CLEANING
-    if unknown:
-        raise OptionError(f"unknown option {', '.join(sorted(unknown))}; known: {', '.join(sorted(READING | CLEANING))}")
-    reading = ReadOptions(**{name: value for name, value in options.items() if name in READING})
+    """How to read and what to keep; other names may be options of the format's own, which it checks when the input is opened."""
+    own = {name: value for name, value in options.items() if name not in (READING - {"own"}) | CLEANING}
+    reading = ReadOptions(**{name: value for name, value in options.items() if name in READING and name != "own"}, own=own)
     return reading, Cleaning(**{name: value for name, value in options.items() if name in CLEANING})
 
 

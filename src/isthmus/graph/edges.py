@@ -40,7 +40,7 @@ Blocks = Generator[EdgeBlock, None, None]  # closing it stops the threads that w
 
 
 class EdgeSource(ABC):
-    """Where edges come from. A new format is one subclass and one line in `formats`."""
+    """Where edges come from. A new format is a file with a subclass and a `Format`."""
 
     name: str = "edges"  # for messages
     directed: bool | None = None  # what the input says of itself

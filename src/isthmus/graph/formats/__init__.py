@@ -1,29 +1,25 @@
-"""Ways in: each module here reads one kind of input as an `EdgeSource`.
+"""Ways in: a file here reads one kind of input as an `EdgeSource`, and declares what it reads by a `Format`.
 
-A further format is one new module and one entry in FORMATS. Modules are loaded when they are needed.
+Declarations are read without importing the files; one is imported when an input needs it. Other packages add formats by the
+entry points `isthmus.formats`; see docs/plugins.md.
 """
 
 from __future__ import annotations
 
-import importlib
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from isthmus.errors import GraphFormatError, OptionError
+from isthmus.errors import GraphFormatError, OptionError, PluginError
 from isthmus.graph.edges import EdgeSource
+from isthmus.graph.formats.format import Format, Option, unknown_option
+from isthmus.plugins import Catalogue, entry_points
 
-# name: (module, file endings); a trailing .gz or .zst is looked through
-FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "text": ("text", (".txt", ".tsv", ".csv", ".el", ".wel", ".edges", ".edgelist")),
-    "parquet": ("columns", (".parquet", ".pq")),
-    "arrow": ("columns", (".arrow", ".feather", ".ipc", ".arrows")),
-    "graphalytics": ("graphalytics", (".properties", ".e", ".v")),
-    "adjacency": ("adjacency", (".adj", ".adjlist")),
-    "gapbs": ("gapbs", (".sg", ".wsg")),
-    "isthmus": ("stored", (".isthmus",)),
-}
-COMPRESSED = (".gz", ".zst")
+__all__ = ["FORMATS", "Format", "Option", "ReadOptions", "format_of", "open_source"]
+
+COMPRESSED = (".gz", ".zst")  # endings that are looked through
 # Endings of formats that would otherwise be taken for text and give a wrong graph.
 REFUSED = {
     ".bz2": "compressed with bzip2; recompress it as .gz or .zst",
@@ -50,10 +46,11 @@ class ReadOptions:
     comments: str = "#%"
     allow_negative: bool = False
     max_expansion: float = 200  # a decompressed file may be this many times its size, or 1 GiB
+    own: Mapping[str, Any] = field(default_factory=dict)  # options that the format itself declares
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:
-            raise OptionError(f"format: expected one of {', '.join(FORMATS)}, got {self.format!r}")
+            raise OptionError(f"format: expected one of {FORMATS.unknown(self.format)}")
         if self.ids not in ("auto", "int", "string"):
             raise OptionError(f"ids: expected auto, int or string, got {self.ids!r}")
         if self.vertices is not None and self.vertices < 0:
@@ -61,12 +58,33 @@ class ReadOptions:
         if self.vertices is not None and self.ids == "string":
             raise OptionError("vertices: a count means ids 0, 1, 2, ...; it does not go with string ids")
 
+    def with_own(self, own: Mapping[str, Any]) -> ReadOptions:
+        return replace(self, own=own)
+
+
+def is_format(part: Any) -> bool:
+    """Whether a part of another package is a format that takes nothing from ours."""
+    if not isinstance(part, Format):
+        return False
+    taken = sorted(set(part.endings) & set(built_in_endings()))
+    if taken:
+        raise PluginError(f"format {part.name!r} declares the ending {taken[0]}, which format {built_in_endings()[taken[0]]} has")
+    reserved = sorted({option.name for option in part.options} & {each.name for each in fields(ReadOptions)})
+    if reserved:
+        raise PluginError(f"format {part.name!r} declares the option {reserved[0]}, which all formats have")
+    return True
+
+
+FORMATS: Catalogue[Format] = Catalogue("format", __name__, "Format", is_format)
+
 
 def open_source(what: Any, options: ReadOptions) -> EdgeSource:
     """The source for a path, or for anything of Python's that holds edges."""
-    if isinstance(what, EdgeSource):
-        return what
     if not isinstance(what, str | Path):
+        if options.own:
+            raise unknown_option(sorted(options.own))
+        if isinstance(what, EdgeSource):
+            return what
         from isthmus.graph.formats import tables
 
         return tables.open_object(what, options)
@@ -75,30 +93,46 @@ def open_source(what: Any, options: ReadOptions) -> EdgeSource:
         raise GraphFormatError(f"{path}: no such file")
     if not path.is_file() and not path.is_dir():
         raise GraphFormatError(f"{path}: is a pipe or a device; expected a file, which can be read more than once")
-    if options.format is None and path.suffix.lower() in REFUSED:
-        raise GraphFormatError(f"{path}: {REFUSED[path.suffix.lower()]} (--format text reads it as an edge list all the same)")
-    name = options.format or format_of(path)
-    module = importlib.import_module(f"isthmus.graph.formats.{FORMATS[name][0]}")
-    source: EdgeSource = module.open_path(path, options)
-    return source
-
-
-def refuse(path: Path, options: ReadOptions, *names: str) -> None:
-    """Options that a format has no use for are mistakes, not to be passed over."""
-    for name in names:
-        if getattr(options, name):
-            raise OptionError(f"{path}: --{name} does not apply to this format")
+    return FORMATS[options.format or format_of(path)].open(path, options)
 
 
 def format_of(path: Path) -> str:
     """The format a path's ending means; a folder takes it from the files in it."""
-    endings = [ending for ending in path.suffixes if ending.lower() not in COMPRESSED]
-    for name, (_, suffixes) in FORMATS.items():
-        if endings and endings[-1].lower() in suffixes:
-            return name
+    known = ending_means(path)
+    if known is not None:
+        return known
+    if path.suffix.lower() in REFUSED:
+        raise GraphFormatError(f"{path}: {REFUSED[path.suffix.lower()]} (--format text reads it as an edge list all the same)")
     if path.is_dir():
         inside = {format_of(file) for file in sorted(path.iterdir()) if file.is_file() and file.name[0] not in "._"}
         if len(inside) == 1:
             return inside.pop()
         raise GraphFormatError(f"{path}: expected a folder of Parquet or Arrow parts, found {', '.join(sorted(inside)) or 'nothing'}")
     return "text"
+
+
+def ending_means(path: Path) -> str | None:
+    """The format that has a path's ending; other packages are asked only where none of ours has it."""
+    endings = [ending.lower() for ending in path.suffixes if ending.lower() not in COMPRESSED]
+    if not endings:
+        return None
+    known = built_in_endings()
+    if endings[-1] in known:
+        return known[endings[-1]]
+    return next((other.name for other in others() if endings[-1] in other.endings), None)
+
+
+def built_in_endings() -> dict[str, str]:
+    """Format by ending."""
+    return {ending: name for name, each in FORMATS.declared.items() for ending in each.facts["endings"]}
+
+
+def others() -> Iterator[Format]:
+    """Formats that are not built in. One that cannot be loaded is warned of: its endings are not known."""
+    for name in [*FORMATS, *(entry.name for entry in entry_points(FORMATS.group))]:
+        if name in FORMATS.declared:
+            continue
+        try:
+            yield FORMATS[name]
+        except PluginError as error:
+            warnings.warn(f"{error}; files are read as if it were not there", stacklevel=2)

@@ -11,21 +11,25 @@ import numpy as np
 from isthmus.errors import GraphFormatError, OptionError
 from isthmus.graph.edges import EdgeBlock, EdgeSource
 from isthmus.graph.files import Array
-from isthmus.graph.formats import ReadOptions, refuse
+from isthmus.graph.formats import ReadOptions
+from isthmus.graph.formats.format import Format
 from isthmus.graph.formats.text import Lines, line_at, shortened
 from isthmus.kernels import text as kernels
 from isthmus.threads import Pool
 
 
 def open_path(path: Path, options: ReadOptions) -> EdgeSource:
-    if options.weight is not None:
-        raise OptionError(f"{path}: adjacency lists carry no weights")
     if path.is_dir():
         raise GraphFormatError(f"{path}: is a folder; expected a text file")
     if options.ids == "string":
         raise OptionError(f"{path}: adjacency lists hold integer ids; --ids string does not apply")
-    refuse(path, options, "source", "target", "header")
     return AdjacencySource(path, options)
+
+
+ADJACENCY = Format(
+    "adjacency", open_path, endings=(".adj", ".adjlist"), words="adjacency lists as text",
+    uses=("ids", "vertices", "comments", "max_expansion"), place=5,
+)  # fmt: skip
 
 
 class AdjacencySource(EdgeSource):

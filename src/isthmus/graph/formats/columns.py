@@ -12,16 +12,17 @@ import pyarrow.parquet as pq
 from isthmus import sizes
 from isthmus.errors import GraphFormatError
 from isthmus.graph.edges import EdgeSource
-from isthmus.graph.formats import FORMATS, ReadOptions
+from isthmus.graph.formats import ReadOptions
+from isthmus.graph.formats.format import Format
 from isthmus.graph.formats.tables import TableSource
 
-PARQUET = FORMATS["parquet"][1]
+USED = ("source", "target", "weight", "ids", "vertices", "allow_negative", "max_expansion")
 
 
 def open_path(path: Path, options: ReadOptions) -> EdgeSource:
     parts = [path]
     if path.is_dir():
-        known = PARQUET + FORMATS["arrow"][1]
+        known = PARQUET.endings + ARROW.endings
         parts = sorted(p for p in path.rglob("*") if p.is_file() and p.suffix.lower() in known and p.name[0] not in "._")
         if not parts:
             raise GraphFormatError(f"{path}: no Parquet or Arrow files in this folder")
@@ -34,6 +35,10 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
     source.replayable = True
     source.total = rows or None
     return source
+
+
+PARQUET = Format("parquet", open_path, endings=(".parquet", ".pq"), words="a Parquet table", uses=USED, place=2)
+ARROW = Format("arrow", open_path, endings=(".arrow", ".feather", ".ipc", ".arrows"), words="an Arrow table", uses=USED, place=3)
 
 
 def capped(parts: list[Path], source: TableSource, max_expansion: float) -> Iterator[Any]:
@@ -53,7 +58,7 @@ def capped(parts: list[Path], source: TableSource, max_expansion: float) -> Iter
 def inspect(part: Path) -> tuple[Any, int]:
     """Schema and number of rows."""
     try:
-        if part.suffix.lower() in PARQUET:
+        if part.suffix.lower() in PARQUET.endings:
             with pq.ParquetFile(part) as file:
                 return file.schema_arrow, file.metadata.num_rows
         with pa.OSFile(str(part)) as raw:
@@ -75,7 +80,7 @@ def open_arrow(raw: Any) -> Any:
 def batches(parts: list[Path], wanted: list[str]) -> Iterator[Any]:
     for part in parts:
         try:
-            if part.suffix.lower() in PARQUET:
+            if part.suffix.lower() in PARQUET.endings:
                 # No pre-buffering: it would hold whole row groups beside the budget.
                 with pq.ParquetFile(part, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True) as file:
                     rows = 0

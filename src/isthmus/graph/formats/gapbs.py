@@ -18,7 +18,8 @@ import numpy as np
 from isthmus.errors import GraphFormatError, OptionError, StoreError
 from isthmus.graph.edges import EdgeBlock, EdgeSource
 from isthmus.graph.files import Array, read_into
-from isthmus.graph.formats import ReadOptions, refuse
+from isthmus.graph.formats import ReadOptions
+from isthmus.graph.formats.format import Format
 from isthmus.graph.formats.lists import ListSource
 from isthmus.graph.formats.tables import check_weights
 from isthmus.kernels import arcs
@@ -28,10 +29,14 @@ HEADER = 17
 
 
 def open_path(path: Path, options: ReadOptions) -> EdgeSource:
-    refuse(path, options, "source", "target", "weight", "header", "vertices")
     if options.ids == "string":
         raise OptionError(f"{path}: vertices are numbered from 0; --ids string does not apply")
     return GapSource(path, options)
+
+
+GAPBS = Format(
+    "gapbs", open_path, endings=(".sg", ".wsg"), words="a graph of the GAP Benchmark Suite", uses=("ids", "allow_negative"), place=6
+)
 
 
 class GapSource(ListSource):

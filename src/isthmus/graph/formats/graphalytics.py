@@ -17,6 +17,7 @@ from isthmus.errors import GraphFormatError, OptionError
 from isthmus.graph.edges import EdgeBlock, EdgeSource
 from isthmus.graph.files import Array
 from isthmus.graph.formats import ReadOptions
+from isthmus.graph.formats.format import Format
 from isthmus.graph.formats.text import Lines, TextSource, line_at
 from isthmus.kernels import text as kernels
 
@@ -26,6 +27,11 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
         return GraphalyticsSource(path, read_properties(path), options)
     beside = path.with_suffix(".properties")
     return GraphalyticsSource(path, read_properties(beside) if beside.exists() else {}, options)
+
+
+GRAPHALYTICS = Format(
+    "graphalytics", open_path, endings=(".properties", ".e", ".v"), words="an LDBC Graphalytics graph", place=4
+)
 
 
 def read_properties(path: Path) -> dict[str, str]:

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from isthmus import sizes
-from isthmus.errors import OptionError, StoreError
+from isthmus.errors import StoreError
 from isthmus.graph.edges import Blocks, EdgeBlock, EdgeSource, Waiting
 from isthmus.graph.files import Array
 from isthmus.graph.formats import ReadOptions
+from isthmus.graph.formats.format import Format
 from isthmus.graph.formats.lists import ListSource
 from isthmus.graph.numbering import in_pool, number_dtype
 from isthmus.graph.order import hub_order
@@ -25,10 +26,10 @@ from isthmus.threads import Pool
 
 
 def open_path(path: Path, options: ReadOptions) -> EdgeSource:
-    for name in ("source", "target", "weight", "vertices"):
-        if getattr(options, name) is not None:
-            raise OptionError(f"{path} is a store; --{name} does not apply to it")
     return StoreSource(Store(path))
+
+
+ISTHMUS = Format("isthmus", open_path, endings=(".isthmus",), words="a store", uses=("allow_negative",), place=7)
 
 
 class StoreSource(ListSource):

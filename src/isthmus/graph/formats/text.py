@@ -20,6 +20,7 @@ from isthmus.errors import GraphFormatError, OptionError
 from isthmus.graph.edges import EdgeBlock, EdgeSource
 from isthmus.graph.files import Array
 from isthmus.graph.formats import ReadOptions
+from isthmus.graph.formats.format import Format
 from isthmus.graph.names import encode
 from isthmus.kernels import text as kernels
 from isthmus.threads import Pool
@@ -41,6 +42,11 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
     if path.is_dir():
         raise GraphFormatError(f"{path}: is a folder; expected a text file")
     return TextSource(path, options)
+
+
+TEXT = Format(
+    "text", open_path, endings=(".txt", ".tsv", ".csv", ".el", ".wel", ".edges", ".edgelist"), words="an edge list as text", place=1
+)
 
 
 class Lines:
