@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from isthmus.errors import StoreError
-from isthmus.graph import buckets, lists
+from isthmus.graph import buckets, list_writer
 from isthmus.graph.buckets import Buckets, Splitters, merge, sort
 from isthmus.graph.list_writer import ListWriter, SortedLists, combined, write_lists
 from isthmus.kernels import arcs
@@ -205,7 +205,7 @@ def some_lists(rows, counts, first=0):
 
 @pytest.mark.parametrize("at_once", [1, 3, 100])
 def test_offsets_between_and_behind_the_rows(monkeypatch, at_once):
-    monkeypatch.setattr(lists, "OFFSETS_AT_ONCE", at_once)
+    monkeypatch.setattr(list_writer, "OFFSETS_AT_ONCE", at_once)
     sections = Sections()
     writer = ListWriter(sections, "out", 9, 6, np.uint32, None)
     writer.append(some_lists([2, 4], [1, 2]))
