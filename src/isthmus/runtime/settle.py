@@ -193,7 +193,7 @@ class Settling:
                 moved, requests = self._kept.read(p, channel)
             finally:  # others may be waiting for it
                 self._channels.put(channel)
-            if np.isinf(self._delta) and self._side.weight_width:
+            if np.isinf(self._delta) and self._side.weight_width and self._side.partitions.arcs[p]:
                 self._delta = self._step(p)
         reading = time.perf_counter() - start
         used, vertices, edges = self._follow(p, member)
