@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sides import lists_of
 
 from isthmus import sizes
 from isthmus.frontier import Frontier
@@ -104,10 +105,11 @@ def test_loose_queues(events, room):
 @settings(max_examples=100, deadline=None)
 @given(
     lengths=st.lists(st.integers(0, 40), min_size=1, max_size=60), arcs=st.integers(1, 30), weight_width=st.sampled_from([0, 4, 8]),
-    shares=st.booleans(),
+    shares=st.booleans(), gap=st.sampled_from([None, 0, 3, 40]),
 )  # fmt: skip
-def test_everyone_is_as_active_as_all_of_them(team, lengths, arcs, weight_width, shares):
-    lists = Lists.of(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+def test_everyone_is_as_active_as_all_of_them(team, lengths, arcs, weight_width, shares, gap):
+    """Where lists have gaps, too: these are no edges, and blocks that hold nothing else are not touched."""
+    lists = lists_of(lengths, None if gap is None else [gap] * len(lengths))
     partitions = cut(lists, 4 + weight_width, arcs * (4 + weight_width))
     everyone, dense = (
         make(len(lengths), range(len(lengths)), kind).activity(partitions, lists, 4, weight_width, 64, team, shares)
@@ -115,3 +117,5 @@ def test_everyone_is_as_active_as_all_of_them(team, lengths, arcs, weight_width,
     )
     for name in ("vertices", "edges", "blocks"):
         assert getattr(everyone, name).tolist() == getattr(dense, name).tolist()
+    assert everyone.edges.tolist() == everyone.partition_edges.tolist()
+    assert everyone.partition_slots.sum() == lists.slots

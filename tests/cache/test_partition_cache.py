@@ -21,6 +21,7 @@ from isthmus.threads import Team
 BLOCK = sides.BLOCK
 KINDS = [(target, weight) for target in (np.uint32, np.uint64) for weight in (None, np.int32, np.float64)]
 DEGREES = [5, 0, 40, 3, 3, 3, 0, 0, 300, 1, 17, 17, 17, 0, 9, 60, 2, 2, 0]
+GAPS = [n * 7 % 11 for n in range(len(DEGREES))]  # slots behind each list, where there are any
 
 
 @pytest.fixture(scope="module")
@@ -71,10 +72,11 @@ def iterate(cache, far, active, team, dense=False, blocks=64, engine=None):
 @given(
     kind=st.sampled_from(KINDS), places=st.integers(1, 12), dense=st.booleans(), blocks=st.sampled_from([20, 64, 400]),
     rounds=st.lists(st.sets(st.integers(0, len(DEGREES) - 1), min_size=1), min_size=1, max_size=12),
+    gaps=st.sampled_from([None, GAPS]),
 )  # fmt: skip
-def test_served_and_brought_are_all_active_edges_each_once(team, kind, places, dense, blocks, rounds):
+def test_served_and_brought_are_all_active_edges_each_once(team, kind, places, dense, blocks, rounds, gaps):
     """After any sequence of iterations, with partitions larger than a buffer, and with a hub that is cut in pieces."""
-    far = sides.far(DEGREES, *kind)
+    far = sides.far(DEGREES, *kind, gaps=gaps)
     cache = make(far, places)
     for active in rounds:
         served, brought, _ = iterate(cache, far, active, team, dense, blocks)

@@ -26,6 +26,7 @@ from isthmus.threads import Team
 
 KINDS = [(target, weight) for target in (np.uint32, np.uint64) for weight in (None, np.int32, np.float64)]
 DEGREES = [5, 0, 40, 3, 3, 3, 0, 0, 300, 1, 17, 17, 17, 0, 9, 60, 2, 2, 0, 8, 0]  # 21: no whole number of words
+GAPS = [n * 7 % 11 for n in range(len(DEGREES))]  # slots behind each list, where there are any
 ENGINES = {"filter": Filter(), "zero_copy": ZeroCopy(), "compaction": Compaction(1)}
 
 
@@ -81,10 +82,11 @@ def check(cache, far):
     kind=st.sampled_from(KINDS), capacity=st.sampled_from([0, 8, 21, 64, 101, 500]), engine=st.sampled_from(list(ENGINES)),
     blocks=st.sampled_from([24, 64, 400]), by_degree=st.booleans(), interval=st.sampled_from([0.0, 0.2, 1.0]),
     rounds=st.lists(st.tuples(st.sets(st.integers(0, len(DEGREES) - 1)), st.booleans()), min_size=1, max_size=10),
+    gaps=st.sampled_from([None, GAPS]),
 )  # fmt: skip
-def test_served_and_brought_are_all_active_edges_each_once(team, kind, capacity, engine, blocks, by_degree, interval, rounds):
+def test_served_and_brought_are_all_active_edges_each_once(team, kind, capacity, engine, blocks, by_degree, interval, rounds, gaps):
     """After any sequence of iterations; lists that come in pieces are not taken for whole."""
-    far = sides.far(DEGREES, *kind)
+    far = sides.far(DEGREES, *kind, gaps=gaps)
     cache = make(far, capacity, team, by_degree=by_degree, interval=interval)
     assert cache.capacity <= capacity
     for active, dense in rounds:

@@ -35,10 +35,13 @@ def whole_task(engine, far):
 
 
 @settings(max_examples=150, deadline=None)
-@given(activity=activities(), kind=st.sampled_from(KINDS), gap=st.sampled_from([0, 100, 1 << 20]), threads=st.sampled_from([1, 3]))
-def test_every_active_edge_once_and_packed(activity, kind, gap, threads):
+@given(
+    activity=activities(), kind=st.sampled_from(KINDS), gap=st.sampled_from([0, 100, 1 << 20]), threads=st.sampled_from([1, 3]),
+    between=st.sampled_from([None, 1, 50]),
+)  # fmt: skip
+def test_every_active_edge_once_and_packed(activity, kind, gap, threads, between):
     degrees, active, dense = activity
-    far = sides.far(degrees, *kind)
+    far = sides.far(degrees, *kind, gaps=None if between is None else [between] * len(degrees))
     frontier = far.frontier(active, dense)
     engine = Compaction(threads, gap)
     with sizes.using(few_rows=2), contextlib.closing(engine):

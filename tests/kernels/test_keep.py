@@ -22,7 +22,7 @@ def test_what_is_there_stays_and_room_is_set_aside():
     lists, begins = np.array([0, 3, 4, 0, 0, 0], np.uint32), np.array([0, 0, 0, 5, 9, 0], np.uint32)
     filled = marks(1, 0, 0, 1, 0, 0)
     targets = np.arange(100, 111, dtype=np.uint32)
-    count = lay_out(lists, 3, marks(0, 1, 0, 1, 1, 0), filled, OFFSETS, begins, targets, targets[:0], False)
+    count = lay_out(lists, 3, marks(0, 1, 0, 1, 1, 0), filled, OFFSETS[:-1], OFFSETS[1:], begins, targets, targets[:0], False)
     assert lists[:count].tolist() == [3, 1, 4]
     assert begins[lists[:count]].tolist() == [0, 4, 5]
     assert filled.tolist() == [0, 0, 0, 1, 0, 0]
@@ -32,7 +32,7 @@ def test_what_is_there_stays_and_room_is_set_aside():
 def test_at_first_everything_is_awaited():
     lists, begins, filled = np.empty(6, np.uint32), np.zeros(6, np.uint32), marks(0, 0, 0, 0, 0, 0)
     none = np.empty(0, np.uint32)
-    assert lay_out(lists, 0, marks(1, 1, 0, 0, 0, 0), filled, OFFSETS, begins, none, none, False) == 2
+    assert lay_out(lists, 0, marks(1, 1, 0, 0, 0, 0), filled, OFFSETS[:-1], OFFSETS[1:], begins, none, none, False) == 2
     assert (lists[:2].tolist(), begins[:2].tolist(), filled.any()) == ([0, 1], [0, 5], False)
 
 

@@ -124,3 +124,14 @@ def test_exactly_the_active_partitions_get_an_engine(edges, entry_bytes, round_u
 def test_no_partition():
     none = np.empty(0, np.int64)
     assert HyTGraph().choose(Activity(none, none, none, none), PCIE, 4).size == 0
+
+
+def test_gaps_move_with_a_whole_partition_and_are_no_edges():
+    """Formula (1) counts slots; the share of active edges in (3), edges."""
+    plain, spread = (Activity(*(np.array([n]) for n in (10, 1000, 2000, 1000)), whole_slots=slots) for slots in (None, np.array([4000])))
+    full = PCIE.block * 256
+    without, with_gaps = (HyTGraph(round_up=False).costs(seen, PCIE, 4) for seen in (plain, spread))
+    assert without.filter == pytest.approx([1000 * 4 / full])
+    assert with_gaps.filter == pytest.approx([4000 * 4 / full])
+    assert with_gaps.zero_copy.tolist() == without.zero_copy.tolist()
+    assert with_gaps.compaction.tolist() == without.compaction.tolist()

@@ -34,6 +34,13 @@ def test_the_cheaper_of_the_two():
     assert found.tolist() == [ZERO_COPY, FILTER, FILTER, NOTHING, FILTER]
 
 
+def test_gaps_make_a_partition_dearer():
+    whole = 100 * 1024
+    seen = activity([9], [15], [whole])
+    assert recipe("auto").policy.choose(seen, DISK, 4).tolist() == [FILTER]
+    assert recipe("auto").policy.choose(replace(seen, whole_slots=np.array([2 * whole])), DISK, 4).tolist() == [ZERO_COPY]
+
+
 def test_weights_make_a_partition_dearer():
     whole = 100 * 1024
     assert recipe("auto").policy.choose(activity([9], [15], [whole]), DISK, 4).tolist() == [FILTER]

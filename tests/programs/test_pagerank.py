@@ -17,6 +17,7 @@ from tests.programs.ways import HOW, columns, skewed, tight_ways
 
 import isthmus as ist
 from isthmus.errors import OptionError
+from isthmus.graph.lists import Lists
 from isthmus.kernels import sweeps
 from isthmus.programs import ranking
 from isthmus.programs.program import Facts
@@ -335,7 +336,7 @@ def test_options_that_make_no_sense():
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 17, 1000])
 def test_shares_become_doubles_where_they_lie(n):
     team = Team(2)
-    facts = Facts(n, np.arange(n + 1), None, int, lambda: None, True, team, lambda: np.ones(n, np.uint32))
+    facts = Facts(n, Lists.of(np.arange(n + 1)), None, int, lambda: None, True, team, lambda: np.ones(n, np.uint32))
     ranks = np.random.default_rng(n).random(n)
     before = ranks.astype(np.float32)
     shares = ranking.Ranking(facts, None, None, False, 0.85, 1e-6, 10, ranks, np.empty(n))

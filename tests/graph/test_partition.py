@@ -1,0 +1,73 @@
+"""Partitions: every edge lies in exactly one, a cut may fall into a gap, and gaps count as slots only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from tests.sides import lists_of
+
+from isthmus.graph.lists import Lists
+from isthmus.graph.partition import Partitions, cut, joined
+
+SHAPES = st.lists(st.tuples(st.integers(0, 9), st.one_of(st.just(0), st.integers(0, 40))), max_size=25)
+
+
+def check(parts: Partitions, lists: Lists) -> None:
+    """Partitions hold all slots, name the vertices that have edges in them, and count these edges."""
+    assert parts.cuts[0] == 0
+    assert parts.cuts[-1] == (lists.slots if len(lists) else 0)
+    assert (np.diff(parts.cuts) > 0).all()
+    assert parts.slots.tolist() == np.diff(parts.cuts).tolist()
+    assert (parts.first <= parts.last).all()
+    assert (parts.first[1:] >= parts.first[:-1]).all()
+    for p in range(len(parts)):
+        inside = np.minimum(lists.ends, parts.cuts[p + 1]) - np.maximum(lists.begins, parts.cuts[p])
+        with_edges = np.flatnonzero(inside > 0)
+        assert parts.arcs[p] == inside[with_edges].sum()
+        assert ((with_edges >= parts.first[p]) & (with_edges < parts.last[p])).all()
+        if with_edges.size:
+            assert parts.first[p] == with_edges[0] or parts.cuts[p] == 0 or lists.begins[parts.first[p]] >= parts.cuts[p]
+
+
+@settings(deadline=None)  # the first compiles
+@given(SHAPES, st.integers(1, 30))
+@example([(3, 100), (0, 0), (2, 0)], 5)
+@example([(0, 50)], 5)
+def test_lists_with_gaps(shape: Any, step: int) -> None:
+    lists = lists_of([degree for degree, _ in shape], [gap for _, gap in shape])
+    parts = cut(lists, 4, 4 * step)
+    check(parts, lists)
+    assert parts.slots.max(initial=0) < 2 * step  # also where gaps are longer than that
+    check(joined(parts, 3), lists)
+
+
+@given(st.lists(st.integers(0, 40), max_size=25), st.integers(1, 30))
+def test_lists_without_gaps(degrees: list[int], step: int) -> None:
+    lists = lists_of(degrees)
+    parts = cut(lists, 1, step)
+    check(parts, lists)
+    assert parts.arcs is parts.slots
+    twos = joined(parts, 2)
+    assert twos.arcs is twos.slots
+    spread = lists_of(degrees, [0] * len(degrees))
+    again = cut(spread, 1, step)
+    for mine, other in ((parts.cuts, again.cuts), (parts.first, again.first), (parts.last, again.last), (parts.arcs, again.arcs)):
+        assert mine.tolist() == other.tolist()
+
+
+def test_a_partition_that_is_all_gap_has_no_vertices() -> None:
+    parts = cut(lists_of([3, 2], [20, 0]), 1, 5)
+    assert parts.cuts.tolist() == [0, 5, 10, 15, 20, 25]
+    assert parts.arcs.tolist() == [3, 0, 0, 0, 2]
+    assert (parts.last - parts.first).tolist() == [1, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("gaps", [None, [0]])
+def test_a_hub_is_cut_into_pieces(gaps: Any) -> None:
+    parts = cut(lists_of([10], gaps), 1, 4)
+    assert parts.cuts.tolist() == [0, 4, 8, 10]
+    assert (parts.first.tolist(), parts.last.tolist()) == ([0, 0, 0], [1, 1, 1])
