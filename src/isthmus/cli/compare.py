@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from isthmus.cli.algorithms import Given, group, names, read
 from isthmus.cli.options import RUNNING, Json, StorePath, Threads
-from isthmus.cli.run import Answer, Budget, DeviceOption, VerifyOption, WithoutOption, add_algorithms, names, parsed
+from isthmus.cli.run import Budget, DeviceOption, VerifyOption, WithoutOption
+
+if TYPE_CHECKING:
+    from isthmus.programs.algorithm import Algorithm
 
 PoliciesOption = Annotated[str | None, typer.Option(metavar="NAME,NAME...", help="Recipes to compare. Default: all of them.")]
 RoundsOption = Annotated[int, typer.Option(min=1, help="How often each recipe runs; the median counts.")]
@@ -24,14 +28,15 @@ def shared(
 
 
 def act(
-    name: str, answer: Answer, store: Path, memory: str | None, policies: str | None, without: str | None, device: str, rounds: int,
-    threads: int | None, verify: bool, report: Path | None, json: bool,
+    algorithm: Algorithm, given: Given, store: Path, memory: str | None, policies: str | None, without: str | None, device: str,
+    rounds: int, threads: int | None, verify: bool, report: Path | None, json: bool,
 ) -> None:  # fmt: skip
-    import isthmus
     from isthmus.cli.console import Watch, fail, say, show_json, warn
     from isthmus.graph.graph import open_graph
     from isthmus.runtime.compare import compare
+    from isthmus.runtime.public import function_of
 
+    name = algorithm.name
     if report is not None:
         from isthmus.report import page
 
@@ -40,7 +45,7 @@ def act(
     chosen = None if policies is None else names(policies)
     with Watch(name) as watch:
         found = compare(
-            getattr(isthmus, name), graph, **parsed(answer, graph), policies=chosen, rounds=rounds, memory=memory, device=device,
+            function_of(algorithm), graph, **read(algorithm, given, graph), policies=chosen, rounds=rounds, memory=memory, device=device,
             without=names(without), threads=threads, verify=verify, watch=watch.seen, say=watch.say,
             begin=lambda recipe, number: watch.begin(f"{name} by {recipe}, {f'round {number} of {rounds}' if number else 'warming up'}"),
         )  # fmt: skip
@@ -86,6 +91,4 @@ def show(summary: dict[str, Any]) -> None:
 
 
 def register(app: typer.Typer) -> None:
-    group = typer.Typer(no_args_is_help=True, help="Run an algorithm by several recipes and compare them.")
-    add_algorithms(group, shared, act)
-    app.add_typer(group, name="compare")
+    app.add_typer(group("Run an algorithm by several recipes and compare them.", shared, act), name="compare")

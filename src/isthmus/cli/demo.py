@@ -66,13 +66,13 @@ def compare(graph: Any, hub: int, name: str) -> dict[str, Any]:
     """Run one algorithm in memory and from disk."""
     import numpy as np
 
+    import isthmus
     from isthmus.cli.console import Watch
-    from isthmus.runtime import algorithms
 
     answer: dict[str, Any] = {"source": hub} if name in ("bfs", "sssp") else {"tol": TOLERANCE} if name == "pagerank" else {}
     with Watch(name) as watch:
-        near = getattr(algorithms, name)(graph, **answer, watch=watch.seen, say=watch.say)
-        far = getattr(algorithms, name)(graph, **answer, memory=SHARE, watch=watch.seen, say=watch.say)
+        near = getattr(isthmus, name)(graph, **answer, watch=watch.seen, say=watch.say)
+        far = getattr(isthmus, name)(graph, **answer, memory=SHARE, watch=watch.seen, say=watch.say)
     a, b = near.summary(), far.summary()
     agree = np.abs(near.values - far.values).sum() <= 2 * TOLERANCE if name == "pagerank" else np.array_equal(near.values, far.values)
     return {

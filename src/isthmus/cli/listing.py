@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from typer.core import TyperCommand
@@ -10,6 +11,13 @@ from typer.core import TyperCommand
 from isthmus.plugins import Catalogue
 
 RECIPES, FORMATS = "{recipes}", "{formats}"  # stand for the lists
+
+
+WHERE = {
+    "algorithm": ("isthmus.programs", "algorithm"),
+    "format": ("isthmus.graph.formats", "Format"),
+    "recipe": ("isthmus.policies.recipes", "Recipe"),
+}  # packages that hold parts of each kind, and what declares one
 
 
 def recipes() -> str:
@@ -22,10 +30,17 @@ def formats() -> str:
     return ", ".join(f"{name} ({words})" if words else name for name, words in catalogue("format").words().items())
 
 
+@cache
 def catalogue(noun: str) -> Catalogue[Any]:
     """A list of declarations alone; those that load parts import compilers."""
-    package, kind = {"recipe": ("isthmus.policies.recipes", "Recipe"), "format": ("isthmus.graph.formats", "Format")}[noun]
-    return Catalogue(noun, package, kind)
+    return Catalogue(noun, *WHERE[noun])
+
+
+def algorithms() -> dict[str, str]:
+    """Names and aliases of all algorithms, with the name each stands for."""
+    found = catalogue("algorithm")
+    aliases = {each.facts["alias"]: name for name, each in found.declared.items() if each.facts.get("alias")}
+    return {**{name: name for name in found.names()}, **aliases}
 
 
 LISTS: dict[str, Callable[[], str]] = {RECIPES: recipes, FORMATS: formats}

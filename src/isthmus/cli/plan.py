@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from isthmus.cli.algorithms import Given, group, read
 from isthmus.cli.options import Json, StorePath, Threads
-from isthmus.cli.run import Answer, Budget, DeviceOption, PolicyOption, add_algorithms, parsed
+from isthmus.cli.run import Budget, DeviceOption, PolicyOption
+
+if TYPE_CHECKING:
+    from isthmus.programs.algorithm import Algorithm
 
 
 def shared(
@@ -19,15 +23,16 @@ def shared(
 
 
 def act(
-    name: str, answer: Answer, store: Path, memory: str | None, policy: str, device: str, threads: int | None, json: bool
+    algorithm: Algorithm, given: Given, store: Path, memory: str | None, policy: str, device: str, threads: int | None, json: bool
 ) -> None:
-    import isthmus
     from isthmus.cli.console import facts, say, show_json, warn
     from isthmus.graph.graph import open_graph
     from isthmus.runtime.plan import plan
+    from isthmus.runtime.public import function_of
 
     graph = open_graph(store)
-    found = plan(getattr(isthmus, name), graph, **parsed(answer, graph), memory=memory, policy=policy, device=device, threads=threads)
+    own = read(algorithm, given, graph)
+    found = plan(function_of(algorithm), graph, policy=policy, device=device, memory=memory, threads=threads, **own)
     summary = found.summary()
     if json:
         show_json(summary)
@@ -56,6 +61,4 @@ def show(costs: dict[str, dict[str, Any]]) -> None:
 
 
 def register(app: typer.Typer) -> None:
-    group = typer.Typer(no_args_is_help=True, help="Say what a run would take, without running it.")
-    add_algorithms(group, shared, act)
-    app.add_typer(group, name="plan")
+    app.add_typer(group("Show what a run would take, without running it.", shared, act), name="plan")

@@ -133,7 +133,7 @@ class SettlingPartitions(Work):
     def fetch(self, unit: int, channel: int) -> Iterator[Delivery]:
         start = time.perf_counter()
         moved, requests = self._kept.read(unit, channel)
-        if np.isinf(self._delta) and self._side.weight_width:
+        if np.isinf(self._delta) and self._side.weight_width and self._side.partitions.arcs[unit]:
             self._delta = self._step(unit)
         self._came.add(unit)
         with self._lock:
