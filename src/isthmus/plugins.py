@@ -15,6 +15,7 @@ import ast
 import importlib
 import importlib.util
 import pkgutil
+import re
 from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -56,7 +57,8 @@ def declarations(package: str, kind: str) -> list[Declared]:
     for info in pkgutil.iter_modules(folder_of(package)):
         spec = info.module_finder.find_spec(info.name, None)
         source = spec.loader.get_source(info.name) if spec is not None and spec.loader is not None else None  # type: ignore[attr-defined]
-        for statement in ast.parse(source).body if source is not None and kind in source else ():
+        candidate = source is not None and re.search(rf"= {kind}\(|\({kind}\)", source)
+        for statement in ast.parse(source).body if source is not None and candidate else ():
             found += declared_by(statement, f"{package}.{info.name}", kind)
     return found
 
