@@ -1,16 +1,19 @@
-# Both commands do all of their own set-up: they need python3 (3.11 or newer), pip and make.
+# Each command does all of its own set-up: they need python3 (3.11 or newer), pip and make.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install -c requirements.lock
 
-.PHONY: demo test lint clean
+.PHONY: demo test check lint clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/isthmus demo
 
 test: $(VENV)/test.stamp
 	$(BIN)/python -m pytest
+
+check: $(VENV)/test.stamp lint
+	$(BIN)/python -m pytest --quick
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check src tests benchmarks examples

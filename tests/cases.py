@@ -18,6 +18,8 @@ import isthmus as ist
 
 INT_MAX, INT_MIN, INF = 2**63 - 1, -(2**63), float("inf")
 TOL = 1e-7
+Way = tuple[str, str, str | None, int, str]  # recipe, far memory, budget, threads, order
+PROGRAM_RECIPE_FAR = (1, 2, 3)  # columns of (graph, program, *way)
 
 
 @dataclass
@@ -51,6 +53,9 @@ class Case:
             kinds[:2] = [object, object]
         count = 3 if self.weighted else 2
         return tuple(np.array([edge[i] for edge in self.edges], kinds[i]) for i in range(count))
+
+    def graph(self, way: Way) -> Any:
+        return self.graphs[f"{way[4]} {'memory' if way[1] == 'memory' else 'store'}"]
 
     def build(self, folder: Path) -> None:
         for order in ("natural", "hub"):
@@ -218,7 +223,6 @@ PROGRAMS = [
 RECIPES = ("filter", "subway", "emogi", "unified", "grus", "scaph", "hytgraph", "auto")
 BUDGETS = ("1%", "10%", "50%", "100%", None)
 FARS = ("store", "ram", "memory", "model")
-Way = tuple[str, str, str | None, int, str]
 
 
 def ways() -> list[Way]:
@@ -227,11 +231,21 @@ def ways() -> list[Way]:
     return [way for way in every if way[1] != "memory" or way[2] is None]
 
 
-def run(program: Program, case: Case, way: Way) -> Any:
-    recipe, far, budget, threads, order = way
-    graph = case.graphs[f"{order} {'memory' if far == 'memory' else 'store'}"]
+def how(way: Way) -> dict[str, Any]:
+    """The options of a run that goes this way."""
+    recipe, far, budget, threads, _ = way
     where = {"ram": {"far": "ram"}, "model": {"device": "model:rtx2080ti"}}.get(far, {})
-    return program.run(case, graph, policy=recipe, memory=budget, threads=threads, **where)
+    return {"policy": recipe, "memory": budget, "threads": threads, **where}
+
+
+def run(program: Program, case: Case, way: Way) -> Any:
+    return program.run(case, case.graph(way), **how(way))
+
+
+def assert_device(result: Any, way: Way) -> None:
+    """A modelled device really was one, and no other was."""
+    device = result.summary()["device"]
+    assert device.startswith("model:") if way[1] == "model" else device == "cpu", (device, way)
 
 
 def expected_values(program: Program, case: Case, dtype: Any) -> list[Any]:

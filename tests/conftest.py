@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import quick
 
 from isthmus import sizes
 
@@ -28,3 +29,16 @@ def sized() -> Iterator[Callable[..., Any]]:
     """Set sizes until the test ends: sized(piece=300)."""
     with contextlib.ExitStack() as stack:
         yield lambda **changes: stack.enter_context(sizes.using(**changes))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="the inner loop: fast files whole, a slice of every other one (tests/quick.py)")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--quick"):
+        return
+    items[:], left = quick.choose(items, Path(__file__).parent)
+    config.hook.pytest_deselected(items=left)
+    for item in items:
+        quick.shorten(item)

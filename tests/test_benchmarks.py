@@ -29,6 +29,7 @@ def graph(tmp_path):
     return ist.generate("rmat", tmp_path / "graph.isthmus", scale=8, edge_factor=4, weights="1:9", seed=2, directed=True)
 
 
+@pytest.mark.timeout(260)
 def test_in_memory_runs_and_verifies(tmp_path):
     figures = tmp_path / "figures.json"
     command = [sys.executable, BENCHMARKS / "inmemory.py", "--graphs", "grid9", "--rounds", "1", "--peers", "scipy", "--json", figures]
@@ -202,3 +203,50 @@ def test_other_systems_get_every_arc_and_wrong_answers_are_told(module, monkeypa
         script(tmp_path / "wcc", "(largest component: 0, size: 1 [0.9])\nSTAT, WCC_MAIN, Time, TMAX, 1500")
         with pytest.raises(SystemExit, match="largest component: 1 instead of"):
             other.wcc()
+
+
+# ---- two versions
+
+
+@pytest.mark.timeout(260)
+def test_two_versions_meet(tmp_path):
+    """This tree against itself: every cell has figures of both sides; what a tree does not know is said."""
+    figures, source = tmp_path / "figures.json", BENCHMARKS.parent / "src"
+    command = [sys.executable, BENCHMARKS / "versions.py", "--before", source, "--graphs", "grid9", "--rounds", "2", "--memory", "10%"]
+    command += ["--recipes", "filter", "nosuch", "--algorithms", "bfs", "pagerank", "--folder", tmp_path, "--json", figures]
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    cells = json.loads(figures.read_text())
+    assert [(c["algorithm"], c["memory"], c["recipe"]) for c in cells] == [
+        ("bfs", None, "auto"), ("pagerank", None, "auto"), ("bfs", "10%", "filter"), ("bfs", "10%", "nosuch"),
+        ("pagerank", "10%", "filter"), ("pagerank", "10%", "nosuch"),
+    ]  # fmt: skip
+    for cell in cells:
+        if cell["recipe"] == "nosuch":
+            assert cell["left"].startswith("before: ") and "nosuch" in cell["left"]
+        else:
+            assert all(len(cell[kind][side]) == 2 for kind in ("total", "wall") for side in ("before", "after"))
+            assert min(cell["peak"].values()) > 50e6
+    assert "| grid9 | bfs | 10%, filter | " in done.stdout
+
+
+def test_versions_judge_slow_cells_only(module):
+    versions = module("versions")
+    slow, fast = versions.Cell("a", "bfs"), versions.Cell("b", "sssp", "10%")
+    for cell, before, after in ((slow, 2.0, 3.0), (fast, 0.01, 0.05)):
+        cell.total = cell.wall = {"before": [before] * 3, "after": [after, after, 99.0]}
+        cell.peak = {"before": 100_000_000, "after": 150_000_000}
+    assert (slow.judged, fast.judged) == (True, False)
+    rows = versions.cells_table([slow, fast])
+    assert rows[1] == ["a", "bfs", "in memory", "2.000 s", "3.000 s", "1.50", "1.50", "100 MB", "150 MB"]
+    assert rows[2][5] == "~5.00"
+    assert versions.summary([slow, fast])[0].endswith("over 1 cells: 1.500")
+    assert versions.summary([fast]) == ["No cell took 0.1 s, so none is judged."]
+
+
+@pytest.mark.parametrize(("algorithm", "near"), [("bfs", False), ("pagerank", True)])
+def test_versions_compare_answers(module, algorithm, near):
+    versions = module("versions")
+    assert versions.same(algorithm, np.array([0.5, 0.5]), np.array([0.5, 0.5]))
+    assert versions.same(algorithm, np.array([0.5, 0.5]), np.array([0.50001, 0.5])) is near
+    assert not versions.same(algorithm, np.array([0.5, 0.5]), np.array([0.6, 0.4]))

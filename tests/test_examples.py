@@ -16,6 +16,7 @@ def test_there_are_examples():
     assert len(EXAMPLES) >= 3
 
 
+@pytest.mark.timeout(140)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_example_runs(path, tmp_path):
     if path.name in NEEDS:

@@ -23,6 +23,7 @@ def module(monkeypatch):
         yield lambda name: importlib.import_module(f"published.{name}")
 
 
+@pytest.mark.timeout(420)
 def test_smoke(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     titles = importlib.import_module("papers").EXPERIMENTS

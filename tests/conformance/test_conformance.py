@@ -1,12 +1,13 @@
 """The project's conscience: program × recipe × far memory × budget × threads × order × graph gives one answer.
 
-Small graphs go through a part of the product that is different for every pair of graph and program, so that all
-pairs of choices meet somewhere. Least sizes are then made tiny, so that lists span blocks, partitions and
+Small graphs go through a few ways of the product each, chosen so that all pairs of choices meet somewhere, and every
+program with every recipe on every far memory. Least sizes are then made tiny, so that lists span blocks, partitions and
 buffers; and one graph of half a million arcs goes through everything at its real sizes.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ import scipy.sparse as sparse
 from scipy.sparse import csgraph
 from tests import cases as kinds
 from tests.checks import check_distances, check_tree
+from tests.covering import covering, missed
 
 import isthmus as ist
 import isthmus.frontier
@@ -28,7 +30,7 @@ import isthmus.runtime.worker
 INT_MAX = 2**63 - 1
 CASES = {case.name: case for case in kinds.cases()}
 PROGRAMS = {program.name: program for program in kinds.PROGRAMS}
-STRIDE = 47  # every 47th way for a graph and a program, each pair with another start
+WAYS_EACH, TIGHT_EACH = 5, 3  # ways of a graph and a program
 ENGINES = {
     "filter": {"filter"}, "subway": {"compaction"}, "emogi": {"zero_copy"}, "unified": {"unified"}, "grus": {"unified"},
     "scaph": {"filter", "compaction", "cache"}, "hytgraph": {"filter", "compaction", "zero_copy", "cache"},
@@ -102,15 +104,38 @@ def assert_moved(result: Any, way: kinds.Way) -> None:
 @pytest.mark.parametrize(("case", "name"), pairs(), indirect=["case"])
 def test_every_way_gives_the_oracles_answer(case: Any, name: str) -> None:
     program = PROGRAMS[name]
-    start = (list(CASES).index(case.name) * 3 + list(PROGRAMS).index(name)) % STRIDE
-    for way in kinds.ways()[start::STRIDE]:
-        try:
-            result = kinds.run(program, case, way)
-            assert_same(result, program, case)
-            assert_moved(result, way)
-        except Exception as error:
-            error.add_note(f"{name} on {case.name}, {way}")
-            raise
+    for way in chosen()[case.name, name]:
+        assert_way(program, case, way)
+
+
+def assert_way(program: kinds.Program, case: kinds.Case, way: kinds.Way) -> None:
+    try:
+        result = kinds.run(program, case, way)
+        assert_same(result, program, case)
+        assert_moved(result, way)
+        kinds.assert_device(result, way)
+    except Exception as error:
+        error.add_note(f"{program.name} on {case.name}, {way}")
+        raise
+
+
+@functools.cache
+def chosen() -> dict[Any, list[kinds.Way]]:
+    return covering(pairs(), kinds.ways(), WAYS_EACH, [kinds.PROGRAM_RECIPE_FAR])
+
+
+TIGHT = [(case, name) for case in ("star", "skewed", "skewed-real", "no-in-edges") for name in PROGRAMS]
+TIGHT_WAYS = [way for way in kinds.ways() if way[1] != "memory" and way[2] in ("1%", "10%")]
+
+
+@functools.cache
+def chosen_tight() -> dict[Any, list[kinds.Way]]:
+    return covering(TIGHT, TIGHT_WAYS, TIGHT_EACH)
+
+
+def test_all_pairs_of_choices_meet() -> None:
+    assert missed(pairs(), kinds.ways(), chosen(), [kinds.PROGRAM_RECIPE_FAR]) == set()
+    assert missed(TIGHT, TIGHT_WAYS, chosen_tight()) == set()
 
 
 @pytest.fixture
@@ -120,20 +145,10 @@ def tight(sized: Any) -> None:
 
 
 @pytest.mark.usefixtures("tight")
-@pytest.mark.parametrize("name", list(PROGRAMS))
-@pytest.mark.parametrize("case", ["star", "skewed", "skewed-real", "no-in-edges"], indirect=True)
+@pytest.mark.parametrize(("case", "name"), TIGHT, indirect=["case"])
 def test_lists_that_span_blocks_partitions_and_buffers(case: Any, name: str) -> None:
-    program = PROGRAMS[name]
-    start = list(PROGRAMS).index(name)
-    ways = [way for way in kinds.ways() if way[1] != "memory" and way[2] in ("1%", "10%")]
-    for way in ways[start % 23 :: 23]:
-        try:
-            result = kinds.run(program, case, way)
-            assert_same(result, program, case)
-            assert_moved(result, way)
-        except Exception as error:
-            error.add_note(f"{name} on {case.name}, {way}")
-            raise
+    for way in chosen_tight()[case.name, name]:
+        assert_way(PROGRAMS[name], case, way)
 
 
 @pytest.mark.usefixtures("tight")

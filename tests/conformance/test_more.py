@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from tests import cases as kinds
 from tests import oracles
+from tests.covering import covering, missed
 from tests.programs.test_betweenness import scaled
 from tests.programs.test_circuit import solved_sparsely
 from tests.programs.test_core_number import peeled
@@ -22,7 +24,7 @@ import isthmus as ist
 INT_MAX, INT_MIN = 2**63 - 1, -(2**63)
 CASES = {case.name: case for case in kinds.cases() if case.in_edges}
 SLOW = {("star", "core_number"), ("star", "minimum_spanning_forest"), ("star", "local_clustering_coefficient")}  # for their oracles
-STRIDE = 23
+WAYS_EACH = 5  # of a graph and a program
 
 
 class Places:
@@ -76,29 +78,38 @@ def dependent(p: Places) -> list[float]:
     return scaled(sums, p.n, p.directed, [p.case.oracle.ids.index(source) for source in p.sources], False)
 
 
+def values(result: Any) -> Any:
+    return result.values.tolist()
+
+
+def list_columns(result: Any) -> list[Any]:
+    return [result[name].tolist() for name in result.columns]
+
+
 Run = Callable[..., Any]
-MORE: dict[str, tuple[Run, Callable[[Places], Any]]] = {
-    "widest_path": (lambda p, g, **how: ist.widest_path(g, p.case.source, **how).values.tolist(), widths),
-    "katz": (lambda p, g, **how: ist.katz(g, 1e-3, normalized=False, tol=1e-9, **how).values.tolist(),
+# How to run it, how to read its answer, and what that should be.
+MORE: dict[str, tuple[Run, Callable[[Any], Any], Callable[[Places], Any]]] = {
+    "widest_path": (lambda p, g, **how: ist.widest_path(g, p.case.source, **how), values, widths),
+    "katz": (lambda p, g, **how: ist.katz(g, 1e-3, normalized=False, tol=1e-9, **how), values,
              lambda p: pytest.approx([value for _, value in sorted_by_place(p, oracles.katz(p.case.oracle, 1e-3))], rel=1e-8)),
-    "php": (lambda p, g, **how: ist.php(g, p.case.source, 0.7, 1e-9, **how).values.tolist(),
+    "php": (lambda p, g, **how: ist.php(g, p.case.source, 0.7, 1e-9, **how), values,
             lambda p: pytest.approx(hitting(p, 0.7), abs=2e-9)),
-    "multi_source_bfs": (lambda p, g, **how: list_columns(ist.multi_source_bfs(g, p.sources, **how)), distances),
-    "personalized_pagerank": (lambda p, g, **how: list_columns(ist.personalized_pagerank(g, p.sources, 0.6, tol=1e-9, **how)),
+    "multi_source_bfs": (lambda p, g, **how: ist.multi_source_bfs(g, p.sources, **how), list_columns, distances),
+    "personalized_pagerank": (lambda p, g, **how: ist.personalized_pagerank(g, p.sources, 0.6, tol=1e-9, **how), list_columns,
                               lambda p: [pytest.approx(ranks, abs=1e-9) for ranks in walks(p, 0.6)]),
-    "betweenness_centrality": (lambda p, g, **how: list_columns(ist.betweenness_centrality(g, sources=p.sources, normalized=False, **how)),
+    "betweenness_centrality": (lambda p, g, **how: ist.betweenness_centrality(g, sources=p.sources, normalized=False, **how), list_columns,
                                lambda p: [pytest.approx(dependent(p), rel=1e-9, abs=1e-12, nan_ok=True)]),
-    "label_propagation": (lambda p, g, **how: ist.label_propagation(g, 3, **how).values.tolist(),
+    "label_propagation": (lambda p, g, **how: ist.label_propagation(g, 3, **how), values,
                           lambda p: ids(p, propagated(p.edges, p.n, p.directed, 3))),
-    "core_number": (lambda p, g, **how: ist.core_number(g, **how).values.tolist(), lambda p: peeled(p.edges, p.n)),
-    "strongly_connected_components": (lambda p, g, **how: ist.strongly_connected_components(g, **how).values.tolist(),
+    "core_number": (lambda p, g, **how: ist.core_number(g, **how), values, lambda p: peeled(p.edges, p.n)),
+    "strongly_connected_components": (lambda p, g, **how: ist.strongly_connected_components(g, **how), values,
                                       lambda p: ids(p, smallest(p.edges, p.n, p.directed))),
-    "minimum_spanning_forest": (lambda p, g, **how: found(ist.minimum_spanning_forest(g, **how)),
+    "minimum_spanning_forest": (lambda p, g, **how: ist.minimum_spanning_forest(g, **how), found,
                                 lambda p: [(*ids(p, [u, v]), w) for u, v, w in kruskal(p.edges, p.n)]),
-    "triangle_count": (lambda p, g, **how: ist.triangle_count(g, **how).values.tolist(), lambda p: counts(p.edges, p.n)),
-    "local_clustering_coefficient": (lambda p, g, **how: ist.local_clustering_coefficient(g, **how).values.tolist(),
+    "triangle_count": (lambda p, g, **how: ist.triangle_count(g, **how), values, lambda p: counts(p.edges, p.n)),
+    "local_clustering_coefficient": (lambda p, g, **how: ist.local_clustering_coefficient(g, **how), values,
                                      lambda p: pytest.approx(coefficients(p.edges, p.n, p.directed), rel=1e-12)),
-    "circuit": (lambda p, g, **how: ist.circuit(g, named(p, held(p)), tol=1e-9, **how).values.tolist(),
+    "circuit": (lambda p, g, **how: ist.circuit(g, named(p, held(p)), tol=1e-9, **how), values,
                 lambda p: pytest.approx(solved_sparsely(p.edges, p.n, held(p)).tolist(), abs=1e-8, nan_ok=True)),
 }  # fmt: skip
 
@@ -110,10 +121,6 @@ def held(p: Places) -> dict[int, float]:
 
 def named(p: Places, by_place: dict[int, Any]) -> dict[Any, Any]:
     return {p.case.oracle.ids[place]: value for place, value in by_place.items()}
-
-
-def list_columns(result: Any) -> list[Any]:
-    return [result[name].tolist() for name in result.columns]
 
 
 def sorted_by_place(p: Places, answer: dict[Any, Any]) -> list[Any]:
@@ -141,10 +148,18 @@ PAIRS = [(case, name) for case in CASES for name in MORE if (case, name) not in 
 
 @pytest.mark.parametrize(("places", "name"), PAIRS, indirect=["places"])
 def test_every_way_gives_the_oracles_answer(places: Places, name: str) -> None:
-    run, expect = MORE[name]
+    run, read, expect = MORE[name]
     expected = expect(places)
-    start = (list(CASES).index(places.case.name) * 5 + list(MORE).index(name)) % STRIDE
-    for recipe, far, budget, threads, order in kinds.ways()[start::STRIDE]:
-        graph = places.case.graphs[f"{order} {'memory' if far == 'memory' else 'store'}"]
-        how = {"policy": recipe, "far": "ram" if far == "ram" else "auto", "memory": budget, "threads": threads}
-        assert run(places, graph, **how) == expected, (how, order)
+    for way in chosen()[places.case.name, name]:
+        result = run(places, places.case.graph(way), **kinds.how(way))
+        assert read(result) == expected, way
+        kinds.assert_device(result, way)
+
+
+@functools.cache
+def chosen() -> dict[Any, list[kinds.Way]]:
+    return covering(PAIRS, kinds.ways(), WAYS_EACH, [kinds.PROGRAM_RECIPE_FAR])
+
+
+def test_all_pairs_of_choices_meet() -> None:
+    assert missed(PAIRS, kinds.ways(), chosen(), [kinds.PROGRAM_RECIPE_FAR]) == set()
