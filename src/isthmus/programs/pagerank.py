@@ -138,7 +138,7 @@ class PageRank(Program):
         return True
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        return {"pagerank": state.arrays[0]}
+        return {"pagerank": state.given(state.arrays[0])}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         ranks = columns["pagerank"]
@@ -193,7 +193,7 @@ class Strengths(Program):
         with np.errstate(divide="ignore", over="ignore"):
             if not np.isfinite(strengths).all() or np.isinf(1 / strengths[strengths > 0]).any():
                 raise OptionError("weight: the weights at a vertex add up to more, or to less, than float64 can divide by")
-        return {"strength": strengths}
+        return {"strength": state.given(strengths)}
 
 
 class FixedPageRank(PageRank):

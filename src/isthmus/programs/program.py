@@ -38,6 +38,15 @@ class State:
     start: Array | None
     params: tuple[Any, ...] = ()
     extra: dict[str, Any] = field(default_factory=dict)
+    over: bool = False  # the run is: nobody needs the arrays any more, so that `result` may have them
+
+    def given(self, array: Array) -> Array:
+        """An array of the state for a result: itself when the run is over, else a copy."""
+        return array if self.over else array.copy()
+
+    def room(self, array: Array) -> Array:
+        """Room for a result of the shape and kind of `array`: itself when the run is over, else fresh."""
+        return array if self.over else np.empty_like(array)
 
 
 @dataclass
@@ -138,7 +147,11 @@ class Program(ABC):
 
     @abstractmethod
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        """Columns of the answer, by vertex number."""
+        """Columns of the answer, by vertex number, as far as it is known.
+
+        Pure: changes neither `state` nor the program, and returns nothing that the run goes on to change. Only of a state
+        that is `over` may it change and hand out the arrays: take them by `state.given` and `state.room`, which see to that.
+        """
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         """A few numbers for people."""

@@ -140,6 +140,7 @@ def execute(
                     use = trace.iterations[0].engines[name]
                     use["bytes"], use["requests"] = use["bytes"] + moved.bytes, use["requests"] + moved.requests
         finished = time.perf_counter()
+        state.over = True  # no copies: they might not fit the budget
         columns = program.result(state, facts)
         seconds = {
             "total": time.perf_counter() - start,
