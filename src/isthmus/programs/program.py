@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from isthmus.errors import ProgramError
 from isthmus.programs.functions import Functions
 
 Array = np.ndarray[Any, Any]
@@ -103,6 +104,13 @@ class Program(ABC):
     @abstractmethod
     def functions(self, facts: Facts) -> Functions:
         """`source(u, degree, state, params)` and `edge(x, u, v, w, state, params)`, or those of a program that pulls."""
+
+    def text(self, facts: Facts) -> str:
+        """The functions as kernels have them; what a program does is told by it."""
+        functions = self.functions(facts)
+        if not isinstance(functions, Functions):
+            raise ProgramError(f"{self.name}: functions: expected isthmus.Functions, got {type(functions).__name__}")
+        return functions.text()
 
     @abstractmethod
     def begin(self, facts: Facts) -> State: ...

@@ -18,7 +18,7 @@ from isthmus.programs.program import Facts, Program
 def compile_program(program: Program, facts: Facts, state: Any, side: Side, say: Callable[[str], None] | None) -> Any:
     """The program's loops, compiled or found on disk; says so when it has to compile."""
     weighted = side.weight_width > 0
-    module = skeleton.build(program.name, program.functions(facts).text(), weighted, program.pulls, program.touched, kernels_folder())
+    module = skeleton.build(program.name, program.text(facts), weighted, program.pulls, program.touched, kernels_folder())
     if say is not None and not skeleton.is_compiled(module.push_rows):
         say(f"compiling {program.name} (once; kept in {kernels_folder()})")
     nothing = np.empty(0, np.int64)
