@@ -1,7 +1,7 @@
 """The loops that every program shares, with the program's own scalar functions compiled into them.
 
-A program is text: a `source(u, degree, state, params)` that is worked out once per active vertex, and an
-`edge(x, u, v, w, state, params)` that says whether v becomes active. Text and loops are written to a module
+A program is text here, made of plain functions before: a `source(u, degree, state, params)` that is worked out once per active
+vertex, and an `edge(x, u, v, w, state, params)` that says whether v becomes active. Text and loops are written to a module
 file named by their hash, in a folder named by the versions of everything they depend on; Numba then finds its
 machine code again on the next run. (Closing over a compiled function instead would miss that cache each time.)
 

@@ -187,7 +187,7 @@ class Betweenness(Program):
         self._pairs, self._depth = kept["pairs"], kept["depth"]
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        scores = state.extra["scores"]
+        scores = state.given(state.extra["scores"])
         rescale(scores, self.sources, facts.directed, self._normalized, self._endpoints)
         return {"betweenness_centrality": scores}
 

@@ -186,14 +186,15 @@ class Circuit(Program):
         vars(self).update(kept["own"])
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        voltages, sums = state.arrays[:DIRECTIONS]
-        sums[:] = 0.0
-        sums[state.extra["injected"]] = state.extra["amperes"]
-        sums[state.extra["held"]] = state.extra["held_currents"]
+        """Currents of held vertices are those of the last measurement; NaN before the first."""
+        voltages, currents = state.given(state.arrays[VOLTAGES]), state.room(state.arrays[SUMS])
+        currents[:] = 0.0
+        currents[state.extra["injected"]] = state.extra["amperes"]
+        currents[state.extra["held"]] = state.extra.get("held_currents", np.nan)
         voltages += self._reference
         voltages[state.extra["held"]] = list(self.fixed.values())
         voltages[np.isinf(self.ohms)] = np.nan
-        return {"voltage": voltages, "current": sums}
+        return {"voltage": voltages, "current": currents}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         voltages = columns["voltage"]

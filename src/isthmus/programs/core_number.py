@@ -101,7 +101,7 @@ class CoreNumber(Program):
         return True
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        return {"core_number": state.arrays[CORES]}
+        return {"core_number": state.given(state.arrays[CORES])}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         cores = columns["core_number"]

@@ -115,7 +115,7 @@ class Monotone(Program):
         state.arrays = (kept["values"], *state.arrays[1:])
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        return {self.column: state.arrays[0]}
+        return {self.column: state.given(state.arrays[0])}
 
     def explain(self, reason: str) -> str:
         return self.message.explain(reason)
@@ -308,8 +308,7 @@ class Accumulative(Program):
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         values, residual = state.arrays[:2]
-        values += residual
-        return {self.column: values}
+        return {self.column: np.add(values, residual, out=state.room(values))}
 
     def explain(self, reason: str) -> str:
         return self.message.explain(reason)

@@ -118,8 +118,8 @@ class DeltaPageRank(PageRank):
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         values, residual = state.arrays[:2]
-        values += residual
-        mass = float(values.sum())
+        ranks = np.add(values, residual, out=state.room(values))
+        mass = float(ranks.sum())
         if mass > 0:
-            values /= mass  # in place: another array might not fit the budget
-        return {"pagerank": values}
+            ranks /= mass
+        return {"pagerank": ranks}

@@ -81,8 +81,7 @@ class Katz(Program):
         values, residual = state.arrays[:2]
         if np.isinf(self.error_bound):
             raise OptionError(f"{too_large(self.alpha)}, or max_iter = {self.max_iter} is too small")
-        values += residual
-        return {"katz_centrality": values}
+        return {"katz_centrality": np.add(values, residual, out=state.room(values))}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         scores = columns["katz_centrality"]

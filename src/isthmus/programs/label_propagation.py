@@ -132,7 +132,7 @@ class LabelPropagation(Program):
         self.done = kept["done"]
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        return {"labels": state.arrays[LABELS]}
+        return {"labels": state.given(state.arrays[LABELS])}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         sizes = np.bincount(columns["labels"]) if columns["labels"].size else np.zeros(1, np.int64)

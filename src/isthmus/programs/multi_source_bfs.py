@@ -83,7 +83,8 @@ class MultiSourceBFS(Program):
         state.arrays, state.extra = kept["arrays"], kept["extra"]
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        return {f"distance_{source}": row for source, row in zip(self.sources, state.extra["distances"], strict=True)}
+        distances = state.given(state.extra["distances"])
+        return {f"distance_{source}": row for source, row in zip(self.sources, distances, strict=True)}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         reached = sum(int(np.count_nonzero(column != UNREACHED)) for column in columns.values())

@@ -143,7 +143,7 @@ class PageRank(Program):
         return True
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        return {"pagerank": state.arrays[0]}
+        return {"pagerank": state.given(state.arrays[0])}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         ranks = columns["pagerank"]

@@ -134,13 +134,13 @@ class PersonalizedPageRank(Program):
         self.error_bound, self.converged = kept["bound"]
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        ranks = state.arrays[0].reshape(facts.vertices, self._width)
+        ranks = state.given(state.arrays[0]).reshape(facts.vertices, self._width)
         return {f"pagerank_{source}": ranks[:, s] for s, source in enumerate(self.sources)}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         return {
             "sources": len(columns),
-            "highest": float(state.arrays[0].max()),
+            "highest": max(float(ranks.max()) for ranks in columns.values()),
             "error_bound": self.error_bound,
             "converged": self.converged,
         }

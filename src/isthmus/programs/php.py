@@ -82,8 +82,7 @@ class PHP(Program):
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         values, residual = state.arrays[:2]
-        values += residual
-        return {"php": values}
+        return {"php": np.add(values, residual, out=state.room(values))}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         return {"reached": int(np.count_nonzero(columns["php"])), "error_bound": self.tol}

@@ -63,7 +63,7 @@ class Predecessors(Program):
         state.arrays = (state.arrays[0], kept["parents"])
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        parents = state.arrays[1]
+        parents = state.given(state.arrays[1])
         parents[state.extra["root"]] = NONE
         return {"predecessor": parents}
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from isthmus.graph.lists import Lists
 from isthmus.programs.column import Column
+from isthmus.errors import ProgramError
 from isthmus.programs.functions import Functions
 
 Array = np.ndarray[Any, Any]
@@ -41,6 +42,15 @@ class State:
     start: Array | None
     params: tuple[Any, ...] = ()
     extra: dict[str, Any] = field(default_factory=dict)
+    over: bool = False  # the run is: nobody needs the arrays any more, so that `result` may have them
+
+    def given(self, array: Array) -> Array:
+        """An array of the state for a result: itself when the run is over, else a copy."""
+        return array if self.over else array.copy()
+
+    def room(self, array: Array) -> Array:
+        """Room for a result of the shape and kind of `array`: itself when the run is over, else fresh."""
+        return array if self.over else np.empty_like(array)
 
 
 @dataclass
@@ -99,6 +109,13 @@ class Program(ABC):
     def functions(self, facts: Facts) -> Functions:
         """`source(u, degree, state, params)` and `edge(x, u, v, w, state, params)`, or those of a program that pulls."""
 
+    def text(self, facts: Facts) -> str:
+        """The functions as kernels have them; what a program does is told by it."""
+        functions = self.functions(facts)
+        if not isinstance(functions, Functions):
+            raise ProgramError(f"{self.name}: functions: expected isthmus.Functions, got {type(functions).__name__}")
+        return functions.text()
+
     @abstractmethod
     def begin(self, facts: Facts) -> State: ...
 
@@ -142,7 +159,11 @@ class Program(ABC):
 
     @abstractmethod
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        """Columns of the answer, by vertex number."""
+        """Columns of the answer, by vertex number, as far as it is known.
+
+        Pure: changes neither `state` nor the program, and returns nothing that the run goes on to change. Only of a state
+        that is `over` may it change and hand out the arrays: take them by `state.given` and `state.room`, which see to that.
+        """
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         """A few numbers for people."""

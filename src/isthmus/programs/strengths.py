@@ -43,7 +43,7 @@ class Strengths(Program):
         with np.errstate(divide="ignore", over="ignore"):
             if not np.isfinite(strengths).all() or np.isinf(1 / strengths[strengths > 0]).any():
                 raise OptionError("weight: the weights at a vertex add up to more, or to less, than float64 can divide by")
-        return {"strength": strengths}
+        return {"strength": state.given(strengths)}
 
 
 def strengths_of(run: Runner) -> Array:

@@ -134,8 +134,11 @@ class StrongComponents(Program):
         return np.array([pivot], np.uint32)
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        components, smallest = state.arrays[COMPONENTS], state.arrays[ARRIVING]
+        """A vertex that has no component yet is one of its own."""
+        components, smallest = state.arrays[COMPONENTS], state.room(state.arrays[ARRIVING])
         naturals = facts.naturals()
+        if components.max(initial=0) == NONE:
+            components = np.where(components == NONE, np.arange(components.size, dtype=np.uint32), components)
         smallest[:] = strong.NONE
         vertices.smallest_member(components, np.arange(components.size, dtype=np.uint32) if naturals is None else naturals, smallest)
         return {"labels": smallest[components]}

@@ -192,7 +192,7 @@ class TriangleCount(Triangles):
         super().__init__(directed, False)
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        return {"triangles": state.extra["counts"]}
+        return {"triangles": state.given(state.extra["counts"])}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         return {"triangles": int(columns["triangles"].sum()) // 3, "most": int(columns["triangles"].max(initial=0))}

@@ -92,7 +92,7 @@ class Components(Program):
         return True
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        parents = state.arrays[0]
+        parents = state.given(state.arrays[0])
         step = -(-facts.vertices // facts.team.size) if facts.vertices else 0
 
         def part(index: int) -> None:

@@ -168,7 +168,7 @@ class Checkpoint:
     def begin(self, state: State, facts: Facts, frontier: Frontier, trace: Trace, say: Callable[[str], None]) -> None:
         """Go on from what is there. Raises OptionError if the program's state cannot be saved."""
         self._state, self._frontier, self._trace, self._say = state, frontier, trace, say
-        self._text = digest(self._program.functions(facts).text().encode())
+        self._text = digest(self._program.text(facts).encode())
         value = self._value()
         try:
             encode(value, self._program.name, [])

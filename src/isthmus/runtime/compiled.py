@@ -18,7 +18,7 @@ from isthmus.programs.program import Facts, Program
 def compile_program(program: Program, facts: Facts, state: Any, side: Side, say: Callable[[str], None] | None) -> Any:
     """The program's loops, compiled or found on disk; says so when it has to compile."""
     weighted = side.weight_width > 0
-    text = program.functions(facts).text()
+    text = program.text(facts)
     module = skeleton.build(program.name, text, weighted, program.pulls, program.prefetched_array, kernels_folder())
     if say is not None and not skeleton.is_compiled(module.push_rows):
         say(f"compiling {program.name} (once; kept in {kernels_folder()})")

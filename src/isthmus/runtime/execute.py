@@ -104,6 +104,7 @@ def execute(program: Program, session: Session, watch: Watch, say: Callable[[str
         loop.run()
         count_brought(run.trace, brought)
     finished = time.perf_counter()
+    state.over = True  # no copies: they might not fit the budget
     run.columns = program.result(state, facts)
     run.figures = program.summary(run.columns, state)
     run.edge_bytes = sum(side.lists.slots * side.entry_bytes for side in desk.sides)
