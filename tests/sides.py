@@ -21,7 +21,7 @@ from isthmus.graph.lists import Lists
 from isthmus.graph.partition import cut
 from isthmus.link.link import Extents, Link
 from isthmus.link.ram import PROFILE, RamLink
-from isthmus.runtime import budget, setup
+from isthmus.runtime import budget
 
 BLOCK = 64
 Edges = Counter[tuple[int, int, int]]  # (vertex, target, weight)
@@ -97,16 +97,16 @@ class Endless(Link):
 
 def mostly_cache(monkeypatch: pytest.MonkeyPatch, buffer: int) -> None:
     """Runs whose recipe keeps edges near get buffers of at most so many bytes, and the rest of their budget for what they keep."""
-    plan = budget.plan
+    split = budget.split_budget
 
-    def planned(*given: Any) -> budget.Near:
-        near = plan(*given)
+    def planned(*given: Any) -> budget.Split:
+        near = split(*given)
         if near.cache or (given[5] and not near.resident):
             spare = max(0, near.edges - budget.BUFFERS * buffer)
             near.edges, near.cache = near.edges - spare, near.cache + spare
         return near
 
-    monkeypatch.setattr(setup, "plan", planned)
+    monkeypatch.setattr(budget, "split_budget", planned)
 
 
 def edges_of(delivery: Delivery, frontier: Frontier) -> Edges:

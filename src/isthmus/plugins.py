@@ -57,7 +57,7 @@ def declarations(package: str, kind: str) -> list[Declared]:
     for info in pkgutil.iter_modules(folder_of(package)):
         spec = info.module_finder.find_spec(info.name, None)
         source = spec.loader.get_source(info.name) if spec is not None and spec.loader is not None else None  # type: ignore[attr-defined]
-        candidate = source is not None and re.search(rf"= {kind}\(|\({kind}\)", source)
+        candidate = source is not None and re.search(rf"= {kind}\(|\({kind}\)|^@{kind}\b", source, re.MULTILINE)
         for statement in ast.parse(source).body if source is not None and candidate else ():
             found += declared_by(statement, f"{package}.{info.name}", kind)
     return found

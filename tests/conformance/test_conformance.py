@@ -20,12 +20,6 @@ from tests.checks import check_distances, check_tree
 from tests.covering import covering, missed
 
 import isthmus as ist
-import isthmus.frontier
-import isthmus.graph.partition
-import isthmus.runtime.budget
-import isthmus.runtime.loop
-import isthmus.runtime.pipeline
-import isthmus.runtime.worker
 
 INT_MAX = 2**63 - 1
 CASES = {case.name: case for case in kinds.cases()}

@@ -11,12 +11,6 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 import isthmus as ist
-import isthmus.frontier
-import isthmus.graph.partition
-import isthmus.runtime.budget
-import isthmus.runtime.loop
-import isthmus.runtime.pipeline
-import isthmus.runtime.worker
 
 INT_MAX = 2**63 - 1
 SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from isthmus.errors import ProgramError
 from isthmus.graph.lists import Lists
 from isthmus.programs.column import Column
-from isthmus.errors import ProgramError
 from isthmus.programs.functions import Functions
 
 Array = np.ndarray[Any, Any]
