@@ -49,7 +49,7 @@ def turns(file, monkeypatch, sized):
     sized(least_trial=0)
     monkeypatch.setattr(calibrate, "name_of", lambda path: FAST.name)
     turns = []
-    monkeypatch.setattr(calibrate, "measure_store", lambda store, rounds, *more: turns.append((store, rounds)) or taken())
+    monkeypatch.setattr(calibrate, "measure_stored", lambda store, rounds, *more: turns.append((store.name, rounds)) or taken())
     return turns
 
 
@@ -65,8 +65,8 @@ def written(file):
 
 def test_measured_once_and_remembered(turns, file, graph):
     said = []
-    assert profile_of(graph.store, say=said.append) == profile_of(graph.store, say=said.append) == FAST
-    assert turns == [(graph.store, 3)]
+    assert profile_of(graph.snapshot.far("out", True), say=said.append) == profile_of(graph.snapshot.far("out", True), say=said.append) == FAST
+    assert turns == [("out.targets", 3)]
     assert said == ["measuring the disk, once; isthmus calibrate does it again"]
     entry = written(file)[name(graph)]
     assert time.time() - 60 < entry.pop("when") <= time.time()
@@ -76,15 +76,15 @@ def test_measured_once_and_remembered(turns, file, graph):
 
 def test_a_small_store_is_not_measured_but_takes_what_is_remembered(turns, file, graph, sized):
     sized(least_trial=1 << 40)
-    assert profile_of(graph.store) == GUESS
+    assert profile_of(graph.snapshot.far("out", True)) == GUESS
     assert not file.exists()
     remember(disk_of(graph.path), FAST)
-    assert profile_of(graph.store) == FAST
+    assert profile_of(graph.snapshot.far("out", True)) == FAST
     assert turns == []
 
 
 def test_a_run_without_use_for_it_does_not_measure(turns, file, graph):
-    assert profile_of(graph.store, may_measure=False) == GUESS
+    assert profile_of(graph.snapshot.far("out", True), may_measure=False) == GUESS
     assert turns == []
     assert not file.exists()
 
@@ -95,25 +95,25 @@ def test_only_a_run_from_disk_measures(turns, graph):
     assert near.summary()["policy"] == "resident"
     assert turns == []
     ist.bfs(graph, 0, memory="10%", policy="filter", say=said.append)
-    assert turns == [(graph.store, 3)]
+    assert turns == [("out.targets", 3)]
     assert "measuring the disk, once; isthmus calibrate does it again" in said
 
 
 def test_a_store_that_is_gone_from_its_folder(turns, graph, tmp_path):
     with ist.generate("path", tmp_path / "g.isthmus", vertices=9) as gone:
         gone.path.rename(tmp_path / "h.isthmus")
-        assert profile_of(gone.store) == FAST
+        assert profile_of(gone.snapshot.far("out", True)) == FAST
 
 
 def test_a_run_does_not_remember_what_may_be_far_off(turns, file, graph, monkeypatch):
-    monkeypatch.setattr(calibrate, "measure_store", lambda *arguments: taken(best=3e10))
-    assert profile_of(graph.store).bandwidth == 3e9
+    monkeypatch.setattr(calibrate, "measure_stored", lambda *arguments: taken(best=3e10))
+    assert profile_of(graph.snapshot.far("out", True)).bandwidth == 3e9
     assert not file.exists()
 
 
 def test_other_disks_are_not_forgotten(turns, file, graph):
     remember(DISK, FAST)
-    profile_of(graph.store)
+    profile_of(graph.snapshot.far("out", True))
     assert set(written(file)) == {"fs 77", name(graph)}
 
 
@@ -149,7 +149,7 @@ DAMAGED = [
 def test_a_damaged_memory_is_measured_again(turns, file, graph, text):
     file.parent.mkdir()
     file.write_text(text.replace("DISK", name(graph)))
-    assert profile_of(graph.store) == FAST
+    assert profile_of(graph.snapshot.far("out", True)) == FAST
     assert len(turns) == 1
     assert written(file)[name(graph)]["bandwidth"] == 3e9
 
@@ -157,7 +157,7 @@ def test_a_damaged_memory_is_measured_again(turns, file, graph, text):
 def test_undamaged_it_would_have_been_taken(turns, file, graph):
     file.parent.mkdir()
     file.write_text(entry(bandwidth=5e9).replace("DISK", name(graph)))
-    assert profile_of(graph.store).bandwidth == 5e9
+    assert profile_of(graph.snapshot.far("out", True)).bandwidth == 5e9
     assert turns == []
 
 
@@ -168,7 +168,7 @@ def test_the_first_version_is_read_and_replaced(turns, file, graph):
     found = recall(disk_of(graph.path))
     assert found == calibrate.Memory(Profile(**OLD), None)
     assert (found.profile.rates, found.profile.compaction) == ((), GUESS.compaction)
-    assert profile_of(graph.store) == found.profile
+    assert profile_of(graph.snapshot.far("out", True)) == found.profile
     assert turns == []
     remember(disk_of(graph.path), FAST)
     assert set(written(file)) == {name(graph), "77"}
@@ -179,10 +179,10 @@ def test_the_first_version_is_read_and_replaced(turns, file, graph):
 def test_a_folder_that_cannot_be_written(turns, graph, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("ISTHMUS_CACHE", str(tmp_path / "file"))
-    assert profile_of(graph.store) == FAST
+    assert profile_of(graph.snapshot.far("out", True)) == FAST
     monkeypatch.setenv("ISTHMUS_CACHE", str(tmp_path / "other"))
     (tmp_path / "other" / "links.json").mkdir(parents=True)
-    assert profile_of(graph.store) == FAST
+    assert profile_of(graph.snapshot.far("out", True)) == FAST
     assert [entry.name for entry in (tmp_path / "other").iterdir()] == ["links.json"], "no half file stays"
     assert not remember(DISK, FAST)
 
@@ -206,7 +206,7 @@ def test_where_something_is_mounted_from():
 
 
 def test_a_path_and_an_open_file_are_on_the_same_disk(graph):
-    assert disk_of(graph.path) == disk_of(graph.store._files["out.targets"])
+    assert disk_of(graph.path) == disk_of(graph.store.file("out.targets").descriptor)
 
 
 def test_the_name_is_where_the_disk_is_mounted(tmp_path, monkeypatch):
@@ -298,7 +298,7 @@ def test_who_waited_takes_what_the_other_measured(turns, graph):
 
     calibrate.recall = both_know_nothing
     try:
-        threads = [threading.Thread(target=lambda: found.append(profile_of(graph.store))) for _ in range(2)]
+        threads = [threading.Thread(target=lambda: found.append(profile_of(graph.snapshot.far("out", True)))) for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -17,7 +17,7 @@ from isthmus import sizes
 from isthmus.errors import StoreError
 from isthmus.graph.files import BLOCK, aligned_empty
 from isthmus.link import measure, ssd
-from isthmus.link.measure import Meter, Samples, TrialFile, measure_folder, measure_store
+from isthmus.link.measure import Meter, Samples, TrialFile, measure_folder, measure_stored
 from isthmus.threads import Team
 
 MB = 1 << 20
@@ -65,7 +65,7 @@ def test_a_folder_is_measured_and_left_as_it_was(tmp_path):
 def test_a_store_is_read_and_not_written(tmp_path):
     with ist.generate("rmat", tmp_path / "g.isthmus", scale=12) as graph:
         before = {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in graph.path.iterdir()}
-        samples = measure_store(graph.store, 1)
+        samples = measure_stored(graph.snapshot.far("out", False)[0], 1)
         section = graph.store.manifest.sections["out.targets"]
         assert (samples.source, samples.bytes) == (f"section out.targets of {graph.path}", section.blocks * BLOCK)
         assert {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in graph.path.iterdir()} == before
@@ -74,7 +74,8 @@ def test_a_store_is_read_and_not_written(tmp_path):
 
 def test_no_block_of_a_test_file_is_like_another(tmp_path):
     trial = TrialFile(tmp_path)
-    data = np.frombuffer(os.pread(trial._files["test file"], trial.size, 0), np.uint64).reshape(-1, BLOCK // 8)
+    file = trial.array.open_file()
+    data = np.frombuffer(os.pread(file.descriptor, trial.size, 0), np.uint64).reshape(-1, BLOCK // 8)
     trial.close()
     assert data.shape[0] == 3 * MB // BLOCK
     assert np.unique(data, axis=0).shape == data.shape

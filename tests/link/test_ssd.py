@@ -23,6 +23,10 @@ from isthmus.link.ssd import SsdLink
 SECTIONS = ["out.targets", "out.weights"]
 
 
+def arrays(graph: Any) -> Any:
+    return graph.snapshot.far("out", True)
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("link") / "g.isthmus"
@@ -73,7 +77,7 @@ def test_extents_arrive_where_they_should(graph: Any, monkeypatch: pytest.Monkey
     if not rings:
         monkeypatch.setattr(ssd, "Ring", no_ring)
     before, threads = open_files(), threading.active_count()
-    link = SsdLink(graph.store, SECTIONS, GUESS, verify)
+    link = SsdLink(arrays(graph), GUESS, verify)
     buffer = aligned_empty(60 * BLOCK, np.uint8)
     buffer[:] = 77
     assert link.move(extents(*WANTED), buffer, 1) == len(WANTED)
@@ -104,10 +108,10 @@ def test_as_many_in_flight_as_the_profile_says(graph: Any, monkeypatch: pytest.M
     depths: list[int] = []
     plain = ssd.Ring
     monkeypatch.setattr(ssd, "Ring", lambda depth: depths.append(depth) or plain(depth))
-    SsdLink(graph.store, SECTIONS, replace(GUESS, depth=8)).close()
+    SsdLink(arrays(graph), replace(GUESS, depth=8)).close()
     assert set(depths) == {8}
     monkeypatch.setattr(ssd, "Ring", no_ring)
-    link = SsdLink(graph.store, SECTIONS, replace(GUESS, depth=8))
+    link = SsdLink(arrays(graph), replace(GUESS, depth=8))
     link.close()
     assert link.notes == ["no asynchronous I/O (no such call): 8 threads read instead"]
 
@@ -119,7 +123,7 @@ def test_long_extents_are_read_in_pieces(graph: Any, monkeypatch: pytest.MonkeyP
     for rings in (True, False):
         if not rings:
             monkeypatch.setattr(ssd, "Ring", no_ring)
-        link = SsdLink(graph.store, SECTIONS, GUESS)
+        link = SsdLink(arrays(graph), GUESS)
         buffer[:] = 0
         assert link.move(extents((0, 0, blocks, 0)), buffer) == -(-blocks // 16)
         assert buffer.tobytes() == stored(graph, 0, 0, blocks)
@@ -130,7 +134,7 @@ def test_more_requests_than_fit_in_flight(graph: Any) -> None:
     """Thousands of single blocks, in no order, some twice."""
     blocks = graph.store.manifest.sections["out.weights"].blocks
     picks = np.random.default_rng(3).integers(0, blocks, 1500)
-    link = SsdLink(graph.store, SECTIONS, GUESS, verify=True)
+    link = SsdLink(arrays(graph), GUESS, verify=True)
     buffer = aligned_empty(picks.size * BLOCK, np.uint8)
     wanted = extents(*((1, int(block), 1, place) for place, block in enumerate(picks)))
     assert link.move(wanted, buffer) == picks.size
@@ -141,7 +145,7 @@ def test_more_requests_than_fit_in_flight(graph: Any) -> None:
 
 def test_two_channels_at_once(graph: Any) -> None:
     """The reader and the main thread read side by side, each with its own ring."""
-    link = SsdLink(graph.store, SECTIONS, GUESS)
+    link = SsdLink(arrays(graph), GUESS)
     failures: list[BaseException] = []
 
     def read(channel: int) -> None:
@@ -168,7 +172,7 @@ def test_two_channels_at_once(graph: Any) -> None:
 def test_a_file_that_became_shorter(own: Any, monkeypatch: pytest.MonkeyPatch, rings: bool, size: int) -> None:
     if not rings:
         monkeypatch.setattr(ssd, "Ring", no_ring)
-    link = SsdLink(own.store, SECTIONS, GUESS)
+    link = SsdLink(arrays(own), GUESS)
     os.truncate(own.path / "out.targets", size)
     buffer = aligned_empty(20 * BLOCK, np.uint8)
     with pytest.raises(StoreError, match=rf"g\.isthmus/out\.targets: ends at byte {max(size, 2 * BLOCK)}, .*; the file was truncated"):
@@ -181,7 +185,7 @@ def test_a_file_that_became_shorter(own: Any, monkeypatch: pytest.MonkeyPatch, r
 def test_a_read_that_fails(own: Any, monkeypatch: pytest.MonkeyPatch, rings: bool) -> None:
     """The asynchronous read fails, the plain one that repeats it too."""
     monkeypatch.setattr(ssd, "Ring", Failing if rings else no_ring)
-    link = SsdLink(own.store, SECTIONS, GUESS)
+    link = SsdLink(arrays(own), GUESS)
 
     def broken(*details: Any) -> int:
         raise OSError(errno.EIO, "Input/output error")
@@ -213,7 +217,7 @@ def test_a_read_that_fails_once_is_repeated(own: Any, monkeypatch: pytest.Monkey
         return plain(descriptor, [buffers[0][: next(short, len(buffers[0]))]], offset)
 
     monkeypatch.setattr(os, "preadv", stuttering)
-    link = SsdLink(own.store, SECTIONS, GUESS)
+    link = SsdLink(arrays(own), GUESS)
     buffer = aligned_empty(8 * BLOCK, np.uint8)
     link.move(extents((0, 1, 4, 0), (1, 0, 2, 5)), buffer)
     assert buffer[: 4 * BLOCK].tobytes() == stored(own, 0, 1, 4)
@@ -231,12 +235,12 @@ def test_a_block_whose_checksum_is_wrong(own: Any, monkeypatch: pytest.MonkeyPat
         file.seek(-1, os.SEEK_CUR)
         file.write(bytes([byte[0] ^ 1]))
     buffer = aligned_empty(16 * BLOCK, np.uint8)
-    link = SsdLink(own.store, SECTIONS, GUESS, verify=True)
+    link = SsdLink(arrays(own), GUESS, verify=True)
     link.move(extents((1, 0, 6, 0), (0, 6, 2, 8), (1, 7, 1, 15)), buffer)
     with pytest.raises(StoreError, match=rf"g\.isthmus/out\.weights: block 6 at byte {6 * BLOCK}: the checksum does not match"):
         link.move(extents((0, 6, 2, 0), (1, 4, 5, 3)), buffer)
     link.close()
-    careless = SsdLink(own.store, SECTIONS, GUESS)
+    careless = SsdLink(arrays(own), GUESS)
     careless.move(extents((1, 4, 5, 0)), buffer)
     careless.close()
 
@@ -253,7 +257,7 @@ def test_a_closed_store(own: Any) -> None:
     own.close()
     before = open_files()
     with pytest.raises(StoreError, match=r"out\.targets cannot be read; the store is closed"):
-        SsdLink(own.store, SECTIONS, GUESS)
+        SsdLink(arrays(own), GUESS)
     assert open_files() == before
 
 
@@ -261,14 +265,14 @@ def test_a_file_that_cannot_be_opened_leaves_nothing_open(own: Any, monkeypatch:
     plain = os.open
 
     def failing(path: Any, *details: Any, **named: Any) -> int:
-        if str(path).endswith(str(own.store._files["out.weights"])):
+        if str(path).endswith(str(own.store.file("out.weights").descriptor)):
             raise OSError(errno.EMFILE, "Too many open files")
         return plain(path, *details, **named)
 
     before = open_files()
     monkeypatch.setattr(os, "open", failing)
     with pytest.raises(StoreError, match=r"g\.isthmus/out\.weights: Too many open files"):
-        SsdLink(own.store, SECTIONS, GUESS)
+        SsdLink(arrays(own), GUESS)
     assert open_files() == before
 
 

@@ -100,6 +100,12 @@ class Store:
     def _read(self, name: str, array: Array, offset: int) -> None:
         self.file(name).read(array.view(np.uint8).data, offset)
 
+    def moved_to(self, path: Path) -> None:
+        """The folder has another name now; messages use it."""
+        self.path = path
+        for name, file in self._files.items():
+            file.path = path / name
+
     def only(self, *prefixes: str) -> Self:
         """The sections whose names begin so, readable as long as the returned store is held, also when this one is closed."""
         part = object.__new__(type(self))
