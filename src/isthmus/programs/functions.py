@@ -101,7 +101,7 @@ class Text:
     def _settled(self, node: ast.Name, value: Any, source: Source) -> ast.expr:
         """What stands for a name from outside."""
         if isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating):
-            if not INT_MIN <= value <= UINT_MAX and math.isfinite(value) and not isinstance(value, float | np.floating):
+            if isinstance(value, int) and not INT_MIN <= value <= UINT_MAX:
                 raise source.wrong(node.lineno, f"uses {node.id!r}, which is {value}, and whole numbers have 64 bits")
             return literal(value)
         if id(value) in THERE:
