@@ -17,6 +17,7 @@ import isthmus as ist
 from isthmus.cli.main import main
 from isthmus.policies.recipes import RECIPES
 from isthmus.report import page
+from isthmus.runtime import public
 
 COMMAND = [sys.executable, "-m", "isthmus.cli.main"]
 
@@ -109,7 +110,7 @@ def test_a_recipe_that_fails_is_shown_and_the_others_go_on(call: Any, monkeypatc
         return real(graph, policy=policy, **how)
 
     real = ist.bfs
-    monkeypatch.setattr(ist, "bfs", bfs, raising=False)
+    monkeypatch.setattr(public, "function_of", lambda algorithm: bfs)
     arguments = ("compare", "bfs", "g.isthmus", "--source", 0, "--memory", "20%", "--policies", "emogi, filter", "--rounds", 1)
     outcome = call(*arguments)
     assert outcome.code == 5
@@ -124,11 +125,11 @@ def test_a_recipe_that_fails_is_shown_and_the_others_go_on(call: Any, monkeypatc
 def test_answers_that_differ_are_an_error(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def bfs(graph: Any, policy: str, **how: Any) -> Any:
         result = real(graph, policy=policy, **how)
-        result._columns["distance"][3] += policy == "emogi"
+        result.raw("distance")[3] += policy == "emogi"
         return result
 
     real = ist.bfs
-    monkeypatch.setattr(ist, "bfs", bfs, raising=False)
+    monkeypatch.setattr(public, "function_of", lambda algorithm: bfs)
     outcome = call("compare", "bfs", "g.isthmus", "--source", 0, "--memory", "20%", "--policies", "filter,emogi", "--rounds", 1)
     assert (outcome.code, outcome.out) == (1, "")
     assert "error: bfs: filter and emogi disagree: distance of vertex 3 is " in outcome.err
@@ -162,7 +163,7 @@ def test_reports(call: Any, tmp_path: Path) -> None:
 def test_a_report_that_cannot_be_is_refused_before_the_run(
     call: Any, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ist, "bfs", lambda *a, **k: pytest.fail("it ran"), raising=False)
+    monkeypatch.setattr(public, "function_of", lambda algorithm: pytest.fail("it ran"))
     for name, message in (("a.pdf", "a.pdf: expected a name that ends in .html"), ("no/a.html", "no: no such folder")):
         outcome = call(command, "bfs", "g.isthmus", "--source", 0, "--report", tmp_path / name)
         assert (outcome.code, outcome.out) == (2, "")
