@@ -143,8 +143,18 @@ class Catalogue(MutableMapping[str, Part], Generic[Part]):
 
     def __getitem__(self, name: str) -> Part:
         if name not in self._parts:
-            self._parts[name] = self._built_in(self.declared[name]) if name in self.declared else self._load(name)
+            found = self._namesake(name)
+            if found is None:
+                found = self._built_in(self.declared[name]) if name in self.declared else self._load(name)
+            self._parts[name] = found
         return self._parts[name]
+
+    def _namesake(self, name: str) -> Part | None:
+        """A part in a file of its own name, under its own name: found without reading the other files."""
+        if name not in built_in(self._package):
+            return None
+        part = getattr(importlib.import_module(f"{self._package}.{name}"), name, None)
+        return part if part is not None and self._accepts(part) and getattr(part, "name", None) == name else None
 
     def __setitem__(self, name: str, part: Part) -> None:
         self._parts[name] = part

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from isthmus.runtime.pipeline import Pipeline
 from tests import sides
 
 import isthmus as ist
@@ -21,7 +22,6 @@ from isthmus.graph.lists import Lists
 from isthmus.policies import recipes
 from isthmus.policies.policy import COMPACTION, FILTER, ZERO_COPY, Fixed
 from isthmus.policies.recipes import Recipe
-from isthmus.runtime.pipeline import Pipeline
 from isthmus.threads import Team
 
 KINDS = [(target, weight) for target in (np.uint32, np.uint64) for weight in (None, np.int32, np.float64)]

@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from isthmus.runtime.pipeline import Pipeline
 from tests import sides
 
 import isthmus as ist
@@ -18,7 +19,6 @@ from isthmus.engines.zero_copy import ZeroCopy
 from isthmus.errors import StoreError
 from isthmus.link.link import Link
 from isthmus.link.ssd import SsdLink
-from isthmus.runtime.pipeline import Pipeline
 from isthmus.schedule.plain import Plain
 
 DEGREES = [30] * 30 + [500] + [0] * 10 + [7] * 60

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from isthmus.schedule.rounds import FAR, NONE, QUEUED, RUNNING
 
 from isthmus.schedule import rounds
-from isthmus.schedule.rounds import FAR, NONE, QUEUED, RUNNING
 
 K = 20
 

@@ -38,7 +38,8 @@ def group(words: str, shared: Callable[..., None], act: Act) -> typer.Typer:
         def get_command(self, ctx: Any, name: str) -> Any:
             if self.showing_help:
                 return TyperCommand(name, help=listing.catalogue("algorithm").words()[name])
-            return command(named(name), shared, act) if name in listing.algorithms() else None
+            algorithm = named(name)
+            return command(algorithm, shared, act) if algorithm is not None else None
 
         def format_help(self, ctx: Any, formatter: Any) -> None:
             self.showing_help = True
@@ -53,11 +54,15 @@ def group(words: str, shared: Callable[..., None], act: Act) -> typer.Typer:
     return app
 
 
-def named(name: str) -> Algorithm:
-    """The algorithm of that name, or of that alias."""
+def named(name: str) -> Algorithm | None:
+    """The algorithm of that name, or of that alias; None: there is none."""
     from isthmus.programs.catalogue import ALGORITHMS
 
-    return ALGORITHMS[listing.algorithms()[name]]
+    try:
+        return ALGORITHMS[name]
+    except KeyError:
+        name = listing.aliases().get(name, "")
+        return ALGORITHMS[name] if name else None
 
 
 def command(algorithm: Algorithm, shared: Callable[..., None], act: Act) -> Any:

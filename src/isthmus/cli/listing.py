@@ -36,11 +36,9 @@ def catalogue(noun: str) -> Catalogue[Any]:
     return Catalogue(noun, *WHERE[noun])
 
 
-def algorithms() -> dict[str, str]:
-    """Names and aliases of all algorithms, with the name each stands for."""
-    found = catalogue("algorithm")
-    aliases = {each.facts["alias"]: name for name, each in found.declared.items() if each.facts.get("alias")}
-    return {**{name: name for name in found.names()}, **aliases}
+def aliases() -> dict[str, str]:
+    """Other names of algorithms, with the name each stands for."""
+    return {each.facts["alias"]: name for name, each in catalogue("algorithm").declared.items() if each.facts.get("alias")}
 
 
 LISTS: dict[str, Callable[[], str]] = {RECIPES: recipes, FORMATS: formats}

@@ -6,8 +6,21 @@ from typing import Any
 
 import numba
 from numba.core import types
+from numba.core.caching import FunctionCache
 
 U64 = numba.uint64
+
+
+class KeptCode(FunctionCache):  # type: ignore[misc]
+    """Machine code on disk, found again without making the compiler ready.
+
+    Numba first loads everything it can compile, and SciPy for its BLAS: half a second, which a function that is there
+    already has no use for. Compiling makes the compiler ready by itself.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
 
 def kernel(function: Any) -> Any:
@@ -25,9 +38,16 @@ def inline(function: Any) -> Any:
     return compiled(function, {"inline": "never"})
 
 
+def program_kernel(function: Any) -> Any:
+    """A function of a program's own module: divides by zero as NumPy does."""
+    return compiled(function, {"error_model": "numpy"})
+
+
 def compiled(function: Any, options: dict[str, Any]) -> Any:
     try:
-        return numba.njit(nogil=True, cache=True, **options)(function)
+        dispatcher = numba.njit(nogil=True, cache=True, **options)(function)
+        dispatcher._cache = KeptCode(dispatcher.py_func)
+        return dispatcher
     except RuntimeError:  # no folder to keep machine code in: neither beside the source nor in the user's cache
         return numba.njit(nogil=True, **options)(function)
 

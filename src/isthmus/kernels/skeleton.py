@@ -40,15 +40,14 @@ HEAD = '''"""Written by Isthmus for the program {name}. Safe to delete."""
 import math
 
 import numpy as np
-from numba import njit
 
 from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_max, atomic_min, atomic_or, lowest_bit, prefetch
+from isthmus.kernels.compile import program_kernel as compiled
 
 inf = np.inf
 INT_MAX = np.iinfo(np.int64).max
 INT_MIN = np.iinfo(np.int64).min
 AHEAD = 16
-compiled = njit(nogil=True, cache=True, error_model="numpy")
 
 '''
 LOOPS = '''
@@ -201,8 +200,8 @@ def loops(weighted: bool, pull: bool, prefetched: int) -> str:
 
 def versions() -> str:
     """A hash of everything outside the text that the machine code depends on."""
-    atomics = (Path(__file__).parent / "atomics.py").read_bytes()
-    parts = [sys.version, numba.__version__, llvmlite.__version__, np.__version__, atomics.decode()]
+    ours = [(Path(__file__).parent / name).read_text() for name in ("atomics.py", "compile.py")]
+    parts = [sys.version, numba.__version__, llvmlite.__version__, np.__version__, *ours]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 
 
