@@ -9,7 +9,11 @@ import pytest
 from hypothesis import settings
 
 WHOLE = ("policies", "schedule", "test_checks", "test_covering", "test_imports", "test_memory", "test_sizes")
-NEVER = ("test_papers", "test_benchmarks", "test_examples", "test_browser")  # processes of many seconds; `make test` runs them
+# Files and tests that take many seconds each; `make test` runs them.
+NEVER = (
+    "test_papers", "test_benchmarks", "test_examples", "test_browser",
+    "test_a_larger_graph", "test_trees_of_a_larger_graph", "test_machine_code_that_cannot_be_kept_is_no_error",
+)  # fmt: skip
 SLICE = 20  # of a file's tests, one in so many, and its first
 EXAMPLES = 8  # of a property, at most
 
@@ -19,7 +23,7 @@ def choose(items: list[pytest.Item], root: Any) -> tuple[list[pytest.Item], list
     seen: dict[Any, int] = defaultdict(int)
     run, left = [], []
     for item in items:
-        words = [word.removesuffix(".py") for word in item.path.relative_to(root).parts]
+        words = [word.removesuffix(".py") for word in item.path.relative_to(root).parts] + [item.name.split("[")[0]]
         whole = any(word in WHOLE for word in words)
         wanted = not any(word in NEVER for word in words) and (whole or seen[item.path] % SLICE == 0)
         seen[item.path] += 1
