@@ -14,7 +14,7 @@ from tests.conformance.test_more import MORE, SLOW, Places
 from tests.gaps import gapped
 
 import isthmus as ist
-from isthmus.runtime.settle import Settling
+from isthmus.runtime.settling import SettlingPartitions
 
 __all__ = ["tight"]  # a fixture
 NAMES = ("skewed", "skewed-real", "grid", "star", "path", "loops-and-parallels", "one-loop", "no-edges", "strings")
@@ -108,8 +108,8 @@ def test_graphs_at_their_real_sizes(medium: Any, name: str, run: str) -> None:
 def test_settling(medium: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Partitions whose cuts fall into gaps are worked to a standstill as well."""
     plain, spread = medium["grid"]
-    run, settled = Settling.run, []
-    monkeypatch.setattr(Settling, "run", lambda self, *given: settled.append(self) or run(self, *given))
+    run, settled = SettlingPartitions.run, []
+    monkeypatch.setattr(SettlingPartitions, "run", lambda self, *given: settled.append(self) or run(self, *given))
     found = ist.sssp(spread, 0, policy="auto", memory="10%", far="ram")
     assert found.values.tolist() == ist.sssp(plain, 0).values.tolist()
     assert settled
