@@ -69,10 +69,10 @@ def test_programs_of_the_suite(name: str, program: str) -> None:
 @pytest.mark.parametrize(("name", "program"), [(name, program) for name in CASES for program in MORE if (name, program) not in SLOW])
 def test_further_programs(name: str, program: str) -> None:
     case = case_of(name)
-    places, (run, expect) = Places(case), MORE[program]
+    places, (run, read, expect) = Places(case), MORE[program]
     expected = expect(places)
     for order, how in ways(list(CASES).index(name) * 7 + list(MORE).index(program)):
-        assert run(places, case.graphs[order], **how) == expected, (order, how)
+        assert read(run(places, case.graphs[order], **how)) == expected, (order, how)
 
 
 @pytest.fixture(scope="module")
