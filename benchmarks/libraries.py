@@ -23,10 +23,10 @@ import isthmus as ist
 from isthmus.graph.graph import Graph
 from isthmus.graph.store import MemoryStore
 from isthmus.programs.bfs import BFS
-from isthmus.programs.weakly_connected_components import Components
 from isthmus.programs.pagerank import PageRank
 from isthmus.programs.program import Program
 from isthmus.programs.sssp import SSSP
+from isthmus.programs.weakly_connected_components import Components
 
 THREADS = 2
 MOST_ITERATIONS = 1000

@@ -23,11 +23,11 @@ from graphs import make, warm
 from harness import child, isthmus, table, verdict
 
 import isthmus as ist
+from isthmus.graph.far import FarArray
 from isthmus.graph.files import BLOCK, aligned_empty
-from isthmus.graph.store import Store
 from isthmus.kernels.aio import Ring
 from isthmus.link.link import Extents
-from isthmus.link.measure import measure_store
+from isthmus.link.measure import measure_stored
 from isthmus.link.ssd import GUESS, SsdLink
 
 COMMANDS = (["pagerank", "--tol", "1e-2"], ["bfs", "--source", "0"], ["sssp", "--source", "0"], ["weakly_connected_components"])
@@ -53,13 +53,18 @@ def link_seconds(summary: dict[str, Any], bandwidth: float, rate: float) -> floa
     return bulk / bandwidth + blocks / rate
 
 
+def targets(graph: ist.Graph) -> FarArray:
+    """The targets of all out-edges, where they lie."""
+    return graph.snapshot.far("out", weights=False)[0]
+
+
 def cell(graph: ist.Graph, algorithm: str, budget: str, policy: str, rounds: int) -> dict[str, float]:
     """Medians of runs in memory and from disk, in turns."""
     first = run(graph, algorithm)
     assert agree(algorithm, first, run(graph, algorithm, memory=budget, policy=policy))
     near, far, limits = [], [], []
     for _ in range(rounds):
-        profile = measure_store(graph.store, 3).profile("this disk")  # type: ignore[arg-type]
+        profile = measure_stored(targets(graph), 3).profile("this disk")
         near.append(run(graph, algorithm).summary()["seconds"]["iterate"])
         summary = run(graph, algorithm, memory=budget, policy=policy).summary()
         far.append(summary["seconds"]["iterate"])
@@ -88,11 +93,10 @@ def times(graphs: dict[str, ist.Graph], budgets: list[str], rounds: int) -> list
     return rows
 
 
-def disk(store: Store) -> list[list[str]]:
+def disk(array: FarArray) -> list[list[str]]:
     """Bulk reads against dd, single blocks against the ring at depth 32."""
-    path = store.path / "out.targets"
-    size = store.manifest.sections["out.targets"].blocks * BLOCK
-    link = SsdLink(store, ["out.targets"], GUESS)
+    path, size = array.open_file().path, array.blocks * BLOCK
+    link = SsdLink([array], GUESS)
     buffer = aligned_empty(96 << 20, np.uint8)
     bulk, raw, singles, depth32 = [], [], [], []
     random = np.random.default_rng(1)
@@ -161,7 +165,7 @@ def main() -> None:
             warm(graph)
         largest = max(graphs.values(), key=lambda g: g.edge_bytes)
         print(table(times(graphs, options.budgets, options.rounds)), "\n", flush=True)
-        facts = [["what", "measured", "target", ""], *disk(largest.store), *memory(graphs, options.budgets)]  # type: ignore[arg-type]
+        facts = [["what", "measured", "target", ""], *disk(targets(largest)), *memory(graphs, options.budgets)]
         print(table(facts))
 
 

@@ -18,10 +18,10 @@ from libraries import near, seconds_of
 
 import isthmus as ist
 from isthmus.programs.bfs import BFS
-from isthmus.programs.weakly_connected_components import Components
 from isthmus.programs.pagerank import PageRank
 from isthmus.programs.program import Program
 from isthmus.programs.sssp import SSSP
+from isthmus.programs.weakly_connected_components import Components
 from isthmus.programs.widest_path import WidestPath
 
 sys.path.append(str(Path(__file__).parent.parent / "examples"))

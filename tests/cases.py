@@ -146,6 +146,11 @@ class Program:
     weights: bool = False  # needs a graph that has them
     source: bool = True
 
+    @property
+    def algorithm(self) -> str:
+        """The algorithm that it runs: its name without what is special about it."""
+        return self.name.partition("-")[0]
+
 
 def by_walks(case: Case, share: float, weighted: bool) -> dict[Any, float]:
     total, wave = dict.fromkeys(case.oracle.ids, 0.0), dict.fromkeys(case.oracle.ids, 1.0)
@@ -194,14 +199,15 @@ def sink(case: Case) -> dict[Any, float]:
     return {case.oracle.ids[-1]: 1.0}
 
 
-PROGRAMS = [
+ALGORITHMS = [
     Program("bfs", lambda c, g, **how: ist.bfs(g, c.source, **how), lambda c: oracles.bfs(c.oracle, c.source)),
     Program("bfs-limit", lambda c, g, **how: ist.bfs(g, c.source, depth_limit=2, predecessors=True, **how),
             lambda c: oracles.bfs(c.oracle, c.source, 2)),
     Program("sssp", lambda c, g, **how: ist.sssp(g, c.source, **how), lambda c: oracles.sssp(c.oracle, c.source)),
     Program("sssp-cutoff", lambda c, g, **how: ist.sssp(g, c.source, cutoff=6.5, predecessors=True, **how),
             lambda c: oracles.sssp(c.oracle, c.source, 6.5)),
-    Program("wcc", lambda c, g, **how: ist.weakly_connected_components(g, **how), lambda c: oracles.components(c.oracle), source=False),
+    Program("weakly_connected_components", lambda c, g, **how: ist.weakly_connected_components(g, **how),
+            lambda c: oracles.components(c.oracle), source=False),
     Program("pagerank", lambda c, g, **how: ist.pagerank(g, tol=TOL, **how), lambda c: oracles.pagerank(c.oracle), tol=TOL, source=False),
     Program("pagerank-personal", lambda c, g, **how: ist.pagerank(g, 0.6, shares(c), tol=TOL, **how),
             lambda c: oracles.pagerank(c.oracle, 0.6, shares(c)), tol=TOL, source=False),
@@ -211,6 +217,8 @@ PROGRAMS = [
             lambda c: oracles.pagerank(c.oracle, 0.5, shares(c), sink(c), True), tol=TOL, weights=True, source=False),
     Program("pagerank-rounds", lambda c, g, **how: ist.pagerank(g, iterations=5, **how),
             lambda c: oracles.pagerank(c.oracle, iterations=5), tol=1e-13, source=False),
+]  # fmt: skip
+OWN = [
     Program("widest", lambda c, g, **how: ist.run(widest(c.source), g, **how), lambda c: oracles.widest(c.oracle, c.source),
             (INT_MIN, -INF)),
     Program("ancestor", lambda c, g, **how: ist.run(largest_ancestor(), g, **how), ancestors, source=False),
@@ -219,6 +227,7 @@ PROGRAMS = [
     Program("spread-weighted", lambda c, g, **how: ist.run(weighted_spread(share=0.04), g, **how), lambda c: by_walks(c, 0.04, True),
             tol=1e-8, source=False),
 ]  # fmt: skip
+PROGRAMS = [*ALGORITHMS, *OWN]
 
 RECIPES = ("filter", "subway", "emogi", "unified", "grus", "scaph", "hytgraph", "auto")
 BUDGETS = ("1%", "10%", "50%", "100%", None)

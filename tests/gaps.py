@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from isthmus.graph.far import FarArray
 from isthmus.graph.graph import Graph
 from isthmus.graph.lists import Lists
+from isthmus.graph.snapshot import StoredSnapshot
 from isthmus.graph.store import MemoryStore
 
 BLOCKS = 3000  # slots: a gap of whole blocks of 4 KB
 
 
-class GappedStore(MemoryStore):
-    """Sections of targets and weights with gaps. It has no offsets, so that nobody reads them past `lists`."""
+class GappedSnapshot(StoredSnapshot):
+    """A graph in memory whose far arrays have gaps. Its store has no offsets, so that nobody reads them past `lists`."""
 
-    def __init__(self, store: Any, sides: dict[str, Lists], arrays: dict[str, Any]) -> None:
-        super().__init__(store.manifest, arrays)
+    def __init__(self, store: MemoryStore, sides: dict[str, Lists]) -> None:
+        super().__init__(store)
         self._sides = sides
 
-    def lists(self, side: str, verify: bool = True) -> Lists:
-        return self._sides[side]
-
     def slots(self, side: str) -> int:
-        return self._sides[side].slots
+        return self._sides[self.stored(side)].slots
 
-    def degrees(self, side: str) -> Any:
-        return self._sides[side].degrees(np.uint32)
+    def lists(self, side: str, verify: bool = False) -> Lists:
+        return self._sides[self.stored(side)]
+
+    def far(self, side: str, weights: bool) -> list[FarArray]:
+        return [replace(array, count=self.slots(side)) for array in super().far(side, weights)]
+
+    def out_degrees(self) -> Any:
+        return self._sides["out"].degrees(np.uint32)
 
 
 def gapped(graph: Graph, seed: int = 1) -> Graph:
@@ -39,7 +45,9 @@ def gapped(graph: Graph, seed: int = 1) -> Graph:
         for kind in ("targets", "weights"):
             if f"{side}.{kind}" in names:
                 arrays[f"{side}.{kind}"] = moved(read(f"{side}.{kind}"), lists)
-    return Graph(GappedStore(graph.store, sides, arrays))
+    found = Graph(MemoryStore(graph.store.manifest, arrays))
+    found.snapshot = GappedSnapshot(found.store, sides)
+    return found
 
 
 def spread(offsets: Any, seed: int) -> Lists:

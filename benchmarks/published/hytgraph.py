@@ -12,7 +12,7 @@ from unittest import mock
 
 from isthmus.cache.vertex_cache import VertexCache
 from isthmus.link import costs, device
-from isthmus.runtime import setup
+from isthmus.runtime import desk
 from published.cases import Case
 from published.lab import ALGORITHMS, Lab, Run, Section, mean, times
 
@@ -220,7 +220,7 @@ def caches(**how: Any) -> Iterator[list[VertexCache]]:
         made.append(VertexCache(*arguments, **how))
         return made[-1]
 
-    with mock.patch.object(setup, "VertexCache", make):
+    with mock.patch.object(desk, "VertexCache", make):
         yield made
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from isthmus.runtime.settle import Settling
 from tests import cases as kinds
 from tests.conformance.test_conformance import assert_same, tight
 from tests.conformance.test_more import MORE, SLOW, Places
@@ -69,10 +68,10 @@ def test_programs_of_the_suite(name: str, program: str) -> None:
 @pytest.mark.parametrize(("name", "program"), [(name, program) for name in CASES for program in MORE if (name, program) not in SLOW])
 def test_further_programs(name: str, program: str) -> None:
     case = case_of(name)
-    places, (run, expect) = Places(case), MORE[program]
+    places, (run, read, expect) = Places(case), MORE[program]
     expected = expect(places)
     for order, how in ways(list(CASES).index(name) * 7 + list(MORE).index(program)):
-        assert run(places, case.graphs[order], **how) == expected, (order, how)
+        assert read(run(places, case.graphs[order], **how)) == expected, (order, how)
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +107,8 @@ def test_graphs_at_their_real_sizes(medium: Any, name: str, run: str) -> None:
 def test_settling(medium: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Partitions whose cuts fall into gaps are worked to a standstill as well."""
     plain, spread = medium["grid"]
-    run, settled = Settling.run, []
-    monkeypatch.setattr(Settling, "run", lambda self, *given: settled.append(self) or run(self, *given))
+    run, settled = SettlingPartitions.run, []
+    monkeypatch.setattr(SettlingPartitions, "run", lambda self, *given: settled.append(self) or run(self, *given))
     found = ist.sssp(spread, 0, policy="auto", memory="10%", far="ram")
     assert found.values.tolist() == ist.sssp(plain, 0).values.tolist()
     assert settled

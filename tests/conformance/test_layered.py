@@ -15,6 +15,7 @@ from tests import cases as kinds
 
 import isthmus as ist
 
+ALGORITHM = "nn_inference"
 LAYERS = 3
 STRIDE = 23
 CASES = {case.name: case for case in kinds.cases()}
@@ -50,10 +51,10 @@ def test_every_way_gives_the_forward_pass(name: str, tmp_path: Any) -> None:
     inputs, biases = draw.normal(size=(3, n)), draw.normal(size=(LAYERS, n))
     biases[0] = 0
     expected = forward(case, inputs, biases)
-    for recipe, far, budget, threads, order in kinds.ways()[list(CASES).index(name) :: STRIDE]:
-        graph = network.graphs[f"{order} {'memory' if far == 'memory' else 'store'}"]
-        how: dict[str, Any] = {"policy": recipe, "far": "ram" if far == "ram" else "auto", "memory": budget, "threads": threads}
-        result = ist.nn_inference(graph, inputs, [n] * LAYERS, biases.ravel(), output_activation="identity", **how)
-        assert result.values == pytest.approx(expected, rel=1e-9, abs=1e-9), (how, order)
+    for way in kinds.ways()[list(CASES).index(name) :: STRIDE]:
+        layers = [n] * LAYERS
+        result = ist.nn_inference(network.graph(way), inputs, layers, biases.ravel(), output_activation="identity", **kinds.how(way))
+        assert result.values == pytest.approx(expected, rel=1e-9, abs=1e-9), way
+        kinds.assert_device(result, way)
     for graph in network.graphs.values():
         graph.close()

@@ -17,7 +17,6 @@ from tests.programs.ways import SETTINGS, build, hows, orders, small_sizes, tigh
 import isthmus as ist
 from isthmus.errors import BudgetError, OptionError
 from isthmus.programs.nn_inference import Inference, Layers
-from isthmus.runtime.execute import execute
 
 PATIENCE = 30  # seconds to wait for two threads to meet; a busy machine may need some
 ACTIVATIONS = {
@@ -205,7 +204,7 @@ def test_threads_lose_no_sum_where_careless_ones_do():
 
     def exact(kind):
         program = kind(layers, np.ones((2, senders)), np.zeros(graph.vertices), output_activation="identity")
-        return bool((execute(program, graph, threads=2)._columns["outputs"] == senders).all())
+        return bool((ist.run(program, graph, threads=2).raw("outputs") == senders).all())
 
     end, overlaps = time.monotonic() + PATIENCE, 0
     while overlaps < 3 and time.monotonic() < end:

@@ -19,21 +19,27 @@ from tests.programs.ways import columns, skewed
 import isthmus as ist
 import isthmus.programs
 from isthmus.errors import OptionError
+from isthmus.programs.betweenness_centrality import Betweenness
 from isthmus.programs.bfs import BFS
 from isthmus.programs.circuit import Circuit, path_resistances
 from isthmus.programs.core_number import CoreNumber
 from isthmus.programs.delta_pagerank import DeltaPageRank
 from isthmus.programs.katz import Katz
 from isthmus.programs.label_propagation import LabelPropagation
+from isthmus.programs.local_clustering_coefficient import LocalClustering
+from isthmus.programs.minimum_spanning_forest import SpanningForest
 from isthmus.programs.multi_source_bfs import MultiSourceBFS
 from isthmus.programs.nn_inference import Inference, Layers
-from isthmus.programs.pagerank import FixedPageRank, PageRank, Strengths
+from isthmus.programs.pagerank import FixedPageRank, PageRank
 from isthmus.programs.personalized_pagerank import PersonalizedPageRank
 from isthmus.programs.php import PHP
 from isthmus.programs.predecessors import Predecessors
 from isthmus.programs.sssp import SSSP
+from isthmus.programs.strengths import Strengths
+from isthmus.programs.strongly_connected_components import StrongComponents
+from isthmus.programs.triangle_count import TriangleCount
+from isthmus.programs.weakly_connected_components import Components
 from isthmus.programs.widest_path import WidestPath
-from isthmus.runtime.execute import execute
 
 VERTICES = 400
 STEPS: dict[str, Any] = {"policy": "filter", "memory": "1%", "far": "ram", "threads": 2}
@@ -51,15 +57,15 @@ def spread(delta, degree, share=0.5):
 
 
 def distances(graph):
-    return execute(BFS(0), graph)._columns["distance"]
+    return ist.run(BFS(0), graph).raw("distance")
 
 
 def ohms(graph):
-    return execute(path_resistances([0, 7], False, True), graph)._columns["ohms"]
+    return ist.run(path_resistances([0, 7], False, True), graph).raw("ohms")
 
 
 def strengths(graph):
-    return execute(Strengths(), graph)._columns["strength"]
+    return ist.run(Strengths(), graph).raw("strength")
 
 
 PROGRAMS: dict[str, Any] = {
@@ -166,8 +172,8 @@ def contents(columns: dict[str, Any]) -> dict[str, Any]:
 def check(program: Any, graph: Any, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> int:
     """Run it while it is observed; returns how often it was."""
     observer = Observer(program, monkeypatch)
-    columns = execute(program, graph, watch=observer.look if "policy" in how else lambda _: None, **how)._columns
-    assert contents(columns) == observer.kept[-1][1]
+    found = ist.run(program, graph, watch=observer.look if "policy" in how else lambda _: None, **how)
+    assert contents({name: found.raw(name) for name in found.columns}) == observer.kept[-1][1]
     assert all(contents(first) == then for first, then in observer.kept)
     return len(observer.kept)
 

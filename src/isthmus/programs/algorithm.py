@@ -42,7 +42,7 @@ class Option:
     """A parameter as help texts and the shell have it. `least`: the smallest value. `flag`: its name on the shell, if another.
 
     `metavar` stands for the value in help; for numbers by vertex it names the number. `sample` makes a value from a
-    graph, for tests that try every algorithm, where the parameter has no default.
+    graph, for tests that try every algorithm, where the parameter has no default or one that does not suit every graph.
     """
 
     help: str

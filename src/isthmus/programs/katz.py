@@ -16,6 +16,7 @@ import numpy as np
 
 from isthmus.checks import finite_above_0, whole
 from isthmus.errors import OptionError
+from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels import scores
 from isthmus.programs.algorithm import Answer, MaxIter, Option, Runner, algorithm
 from isthmus.programs.column import Column, Within
@@ -96,10 +97,15 @@ def too_large(alpha: float) -> str:
     return f"alpha: with {alpha:g} walks do not die out: expected less than 1 / the largest eigenvalue"
 
 
+def small_alpha(graph: Snapshot) -> float:
+    """An alpha to try any graph with: the largest eigenvalue is at most the largest out-degree."""
+    return 0.5 / (1 + int(graph.out_degrees().max(initial=0)))
+
+
 @algorithm
 def katz(
     run: Runner,
-    alpha: Annotated[float, Option("What a step of a walk costs; below 1 / the largest eigenvalue.")] = 0.1,
+    alpha: Annotated[float, Option("What a step of a walk costs; below 1 / the largest eigenvalue.", sample=small_alpha)] = 0.1,
     beta: Annotated[float, Option("What every vertex starts with.")] = 1.0,
     max_iter: MaxIter = 1000,
     tol: Annotated[float, Option("Bound on the relative error of every entry.")] = 1e-6,
