@@ -122,8 +122,14 @@ class Team:
             failure = error
             if abandon is not None:
                 abandon()
-        for _ in range(sent):
-            other = self._done.get()
+        while sent:
+            try:
+                other = self._done.get()
+                sent -= 1
+            except BaseException as error:  # an interrupt: members still work on what the caller would take from them
+                other = error
+                if abandon is not None:
+                    abandon()
             failure = failure or other
         if failure is not None:
             raise failure

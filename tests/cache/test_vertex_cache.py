@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from isthmus.runtime.pipeline import Pipeline
 from tests import sides
 
 import isthmus as ist
@@ -22,6 +21,7 @@ from isthmus.graph.lists import Lists
 from isthmus.policies import recipes
 from isthmus.policies.policy import COMPACTION, FILTER, ZERO_COPY, Fixed
 from isthmus.policies.recipes import Recipe
+from isthmus.runtime.executor import Executor
 from isthmus.threads import Team
 
 KINDS = [(target, weight) for target in (np.uint32, np.uint64) for weight in (None, np.int32, np.float64)]
@@ -301,8 +301,8 @@ def test_what_is_served_does_not_move(graph):
 @pytest.mark.usefixtures("by_vertices")
 def test_nothing_is_read_ahead(graph, monkeypatch):
     """Who is missing in the next iteration is known when it begins, not before."""
-    asked, fetch = [], Pipeline.fetch
-    monkeypatch.setattr(Pipeline, "fetch", lambda self, *given: asked.append(given[-1]) or fetch(self, *given))
+    asked, carry_out = [], Executor.carry_out
+    monkeypatch.setattr(Executor, "carry_out", lambda self, *given: asked.append(given[-1]) or carry_out(self, *given))
     RUNS["pagerank"](graph, memory="80%", policy="v-zero_copy")
     assert asked
     assert not any(asked)

@@ -14,6 +14,7 @@ from tests.conformance.test_more import MORE, SLOW, Places
 from tests.gaps import gapped
 
 import isthmus as ist
+from isthmus.runtime.settling import SettlingPartitions
 
 __all__ = ["tight"]  # a fixture
 NAMES = ("skewed", "skewed-real", "grid", "star", "path", "loops-and-parallels", "one-loop", "no-edges", "strings")

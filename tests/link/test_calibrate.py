@@ -65,7 +65,8 @@ def written(file):
 
 def test_measured_once_and_remembered(turns, file, graph):
     said = []
-    assert profile_of(graph.snapshot.far("out", True), say=said.append) == profile_of(graph.snapshot.far("out", True), say=said.append) == FAST
+    far = graph.snapshot.far("out", True)
+    assert profile_of(far, say=said.append) == profile_of(far, say=said.append) == FAST
     assert turns == [("out.targets", 3)]
     assert said == ["measuring the disk, once; isthmus calibrate does it again"]
     entry = written(file)[name(graph)]

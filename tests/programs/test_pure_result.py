@@ -8,12 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from isthmus.programs.betweenness import Betweenness
-from isthmus.programs.components import Components
-from isthmus.programs.local_clustering import LocalClustering
-from isthmus.programs.spanning_forest import SpanningForest
-from isthmus.programs.strong_components import StrongComponents
-from isthmus.programs.triangles import TriangleCount
 from tests.programs.ways import columns, skewed
 
 import isthmus as ist

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import isthmus as ist
-from isthmus.runtime.loop import link_bound
 from isthmus.runtime.trace import Iteration, Trace
 
 

@@ -54,7 +54,7 @@ class Work(ABC):
         """A delivery has run, and will not run again at once. Called by any member."""
 
     def dropped(self, delivery: Delivery) -> None:  # noqa: B027
-        """A delivery that was fetched ahead is not wanted."""
+        """A delivery that was fetched ahead is not wanted, or its run failed."""
 
     def kept(self, unit: int) -> Delivery:
         """The delivery of a unit that stays near."""
@@ -257,17 +257,24 @@ class Shift:
         try:
             while (taken := self._take()) is not None:
                 unit, delivery, piece = taken
-                start = time.perf_counter()
-                try:
-                    piece(number)
-                finally:  # after an error too: whoever waits for a buffer must go on to see that it is over
-                    last = self._count(delivery, time.perf_counter() - start)
-                if last:
+                if self._run_piece(delivery, piece, number):
                     self._finish(unit, delivery, number)
         except BaseException:
             self.over = self.failed = True
             self.arrivals.put(None)
             raise
+
+    def _run_piece(self, delivery: Delivery, piece: Piece, number: int) -> bool:
+        """Whether the piece was the delivery's last."""
+        start = time.perf_counter()
+        try:
+            piece(number)
+        except BaseException:
+            self.over = self.failed = True
+            if self._count(delivery, 0.0):
+                self.work.dropped(delivery)  # a member that waits for a buffer must go on, to see that it is over
+            raise
+        return self._count(delivery, time.perf_counter() - start)
 
     def _take(self) -> tuple[int, Delivery, Piece] | None:
         with self._taking:
@@ -286,18 +293,21 @@ class Shift:
         while not self.arrivals.empty():
             self._note(self.arrivals.get())
         with self._lock:
-            schedule, standing = self.schedule, self.standing
-            if schedule.alone and standing.running:
-                return NONE
-            self.work.look(schedule, standing)
-            unit = schedule.run(standing)
-            if unit != NONE:
-                standing.started(unit)
-            elif schedule.done(standing) and self.arrivals.empty():  # whatever came since we looked must still run
-                self.over = True
-            elif schedule.stays:
-                self._order()  # what is urgent may be another now
-            return unit
+            return self._choose()
+
+    def _choose(self) -> int:
+        schedule, standing = self.schedule, self.standing
+        if schedule.alone and standing.running:
+            return NONE
+        self.work.look(schedule, standing)
+        unit = schedule.run(standing)
+        if unit != NONE:
+            standing.started(unit)
+        elif schedule.done(standing) and self.arrivals.empty():  # whatever came since we looked must still run
+            self.over = True
+        elif schedule.stays:
+            self._order()  # what is urgent may be another now
+        return unit
 
     def _hear(self) -> None:
         """Wait until something arrives or changes."""
@@ -398,23 +408,26 @@ class ClockedShift(Shift):
     def __init__(self, schedule: Schedule, work: Work, standing: Standing, executor: Executor, transfers: Transfers) -> None:
         super().__init__(schedule, work, standing, executor)
         self._transfers = transfers
+        self._running = False  # whether anything ran when the schedule was last asked
 
     def _send(self, unit: int) -> None:
         self._transfers.send(unit)
 
-    def _next_run(self) -> int:
-        if not self.standing.running:
+    def _choose(self) -> int:
+        self._running = self.standing.running > 0
+        if not self._running:
             self._come(False)
-        return super()._next_run()
+        return super()._choose()
 
     def _hear(self) -> None:
-        if self.standing.running:
+        """Let time pass only if nothing ran when the schedule was asked: what ends meanwhile may run again first."""
+        if self._running:
             return super()._hear()
-        return self._come(True)
+        with self._lock:
+            return self._come(True)
 
     def _come(self, waiting: bool) -> None:
         unit = self._transfers.arrived(waiting)
         if unit is not None and self.standing.places[unit] == COMING:
-            with self._lock:
-                self.standing.arrived(unit)
-                self._order()
+            self.standing.arrived(unit)
+            self._order()

@@ -256,7 +256,8 @@ class Loop:
     def timed(self, schedule: Plain, work: Work, standing: Standing, record: Iteration, ahead: bool = False) -> None:
         executor, edges = self.desk.executor, record.active_edges
         few = edges <= sizes.now.alone
-        here = standing.places.size == 1 and (edges <= sizes.now.few_edges or isinstance(work, HeldWork) or "resident" in self.desk.engines)
+        little = standing.places.size == 1 and (edges <= sizes.now.few_edges or isinstance(work, HeldWork))
+        here = little or "resident" in self.desk.engines
         if here and not ahead:
             waited, worked = executor.carry_out_here(schedule, work, standing, few)
         else:

@@ -59,7 +59,9 @@ class TaskWork(Work):
         self._buffers.give_back(delivery.buffer)
 
     def same_as(self, other: Work) -> bool:
-        return isinstance(other, TaskWork) and [signature(task) for task in self.tasks] == [signature(task) for task in other.tasks]
+        if not isinstance(other, TaskWork) or len(self.held) != len(other.held):  # units have the same numbers
+            return False
+        return [signature(task) for task in self.tasks] == [signature(task) for task in other.tasks]
 
 
 def signature(task: Task) -> tuple[object, str, list[int]]:

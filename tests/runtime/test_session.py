@@ -1,0 +1,469 @@
+"""Sessions: what is near stays near, within the budget; answers are those of single calls, whatever went wrong before."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from tests import sides
+
+import isthmus as ist
+from isthmus.errors import IsthmusError, OptionError, StoreError
+from isthmus.link.ssd import SsdLink
+from isthmus.runtime.worker import Worker
+
+N, ARCS = 3000, 40_000
+FAR: dict[str, Any] = {"policy": "filter", "memory": "10%", "threads": 2}
+CACHED: dict[str, Any] = {"memory": "60%", "threads": 2}
+
+CALLS: dict[str, Any] = {
+    "bfs": lambda on: on.bfs(0),
+    "bfs, limit": lambda on: on.bfs(0, depth_limit=2),
+    "multi_source_bfs": lambda on: on.multi_source_bfs([0, 5, 9]),
+    "sssp": lambda on: on.sssp(0),
+    "widest_path": lambda on: on.widest_path(0),
+    "weakly_connected_components": lambda on: on.weakly_connected_components(),
+    "strongly_connected_components": lambda on: on.strongly_connected_components(),
+    "pagerank": lambda on: on.pagerank(tol=1e-8),
+    "personalized_pagerank": lambda on: on.personalized_pagerank(0, tol=1e-8),
+    "php": lambda on: on.php(0, tol=1e-8),
+    "katz": lambda on: on.katz(alpha=1e-3, tol=1e-8),
+    "label_propagation": lambda on: on.label_propagation(max_iter=4),
+    "core_number": lambda on: on.core_number(),
+    "triangle_count": lambda on: on.triangle_count(),
+    "local_clustering_coefficient": lambda on: on.local_clustering_coefficient(),
+    "betweenness_centrality": lambda on: on.betweenness_centrality(k=3, seed=1),
+    "minimum_spanning_forest": lambda on: on.minimum_spanning_forest(),
+    "run": lambda on: on.run(smallest()),
+}
+
+
+@ist.monotone(initial="vertex", combine="min")
+def smallest(value):
+    return value
+
+
+class Single:
+    """The same calls without a session."""
+
+    def __init__(self, graph: Any, **how: Any) -> None:
+        self._graph, self._how = graph, how
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **given: getattr(ist, name)(self._graph, *args, **given, **self._how)
+
+    def run(self, program: Any) -> Any:
+        return ist.run(program, self._graph, **self._how)
+
+
+def write(path: Any, seed: int = 1, **how: Any) -> Any:
+    draw = np.random.default_rng(seed)
+    ends = (N * draw.random((2, ARCS)) ** 2).astype(np.int64)
+    return ist.ingest((*ends, draw.integers(1, 50, ARCS).astype(np.int32)), path, vertices=N, **how)
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    """Directed and weighted, both sides stored."""
+    with write(tmp_path_factory.mktemp("session") / "g.isthmus") as graph:
+        yield graph
+
+
+@pytest.fixture(scope="module")
+def undirected(tmp_path_factory):
+    with write(tmp_path_factory.mktemp("session") / "u.isthmus", directed=False) as graph:
+        yield graph
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(graph, undirected):
+    """No thread and no open file outlives a test."""
+    files = len(os.listdir("/proc/self/fd"))
+    yield
+    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("isthmus")] == []
+    assert len(os.listdir("/proc/self/fd")) == files
+
+
+@pytest.fixture
+def moved(monkeypatch):
+    """Bytes of every read through an SSD link."""
+    found, move, lock = [], SsdLink.move, threading.Lock()
+
+    def counting(self, extents, *rest):
+        with lock:
+            found.append(extents.bytes)
+        return move(self, extents, *rest)
+
+    monkeypatch.setattr(SsdLink, "move", counting)
+    return found
+
+
+def loaded(result: Any) -> int:
+    return int(result.summary()["load"]["bytes"])
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    assert found.columns == expected.columns
+    for name in found.columns:
+        mine, other = found.raw(name), expected.raw(name)
+        if mine.dtype.kind == "f":
+            assert np.allclose(mine, other, rtol=1e-5, atol=1e-6)
+        elif name != "predecessor":
+            assert np.array_equal(mine, other)
+
+
+# What is near stays near
+
+
+def test_a_second_run_on_the_same_side_loads_nothing(graph, moved):
+    with ist.session(graph) as session:
+        first = session.bfs(0)
+        assert loaded(first) > 4 * ARCS // 2
+        assert sum(moved) > 0
+        moved.clear()
+        again, other = session.bfs(3), session.multi_source_bfs([0, 1])
+        assert (loaded(again), loaded(other), moved) == (0, 0, [])
+
+
+def test_another_side_loads_only_that_side(graph, moved):
+    with ist.session(graph) as session:
+        out = loaded(session.multi_source_bfs([0]))
+        moved.clear()
+        both = session.core_number()
+        assert 0 < loaded(both) <= 2 * out, "the in-edges and their lists"
+        assert 0 < sum(moved) <= out
+        moved.clear()
+        assert loaded(session.core_number()) == loaded(session.multi_source_bfs([1])) == 0
+        assert moved == []
+
+
+def test_weights_are_loaded_without_the_targets(graph, moved):
+    with ist.session(graph) as session:
+        session.multi_source_bfs([0])
+        moved.clear()
+        weights = -(-4 * graph.arcs // 4096) * 4096
+        assert loaded(session.widest_path(0)) == sum(moved) == weights
+        moved.clear()
+        assert loaded(session.sssp(0)) == 0
+        assert moved == []
+
+
+def test_an_undirected_graph_has_one_side(undirected, moved):
+    with ist.session(undirected) as session:
+        session.multi_source_bfs([0])
+        moved.clear()
+        assert loaded(session.core_number()) == loaded(session.weakly_connected_components()) == 0
+        assert moved == []
+
+
+def test_a_graph_in_memory_loads_nothing():
+    draw = np.random.default_rng(1)
+    with ist.session(ist.read((draw.integers(0, 99, 900), draw.integers(0, 99, 900)))) as session:
+        assert loaded(session.bfs(0)) == loaded(session.core_number()) == 0
+
+
+def test_a_cache_stays_warm(undirected, moved, sized, monkeypatch):
+    """What the first run kept need not be moved by the second."""
+    sized(smallest_partition=4096, least_buffer=16 << 10, few_edges=0)
+    sides.mostly_cache(monkeypatch, 16 << 10)
+    how = {"max_iter": 3, "tol": 1e-12}
+    with ist.session(undirected, **CACHED) as session:
+        cold = session.pagerank(**how)
+        first = sum(moved)
+        assert cold.summary()["cache"]["hit_edges"] > 0
+        moved.clear()
+        warm = session.pagerank(**how)
+        assert sum(moved) == warm.summary()["transfer"]["bytes"] < first
+        assert warm.summary()["cache"]["hit_edges"] > cold.summary()["cache"]["hit_edges"]
+        assert_same(warm, ist.pagerank(undirected, **how))
+
+
+# The budget
+
+
+def near_bytes(session: Any) -> int:
+    """What a session holds between two runs."""
+    held = session.holdings
+    desk = held._desk.bytes if held._desk is not None else 0
+    return desk + sum(array.nbytes for array in held._arrays.values()) + sum(8 * len(lists) for lists in held._lists.values())
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.6, 1.0, 1.5, 2.5, 6.0])
+def test_the_budget_holds_whatever_runs_after_whatever(graph, share, sized):
+    """Within the promise: what does not fit beside a run is let go of, and loaded again when it is wanted."""
+    sized(least_buffer=16 << 10, smallest_partition=4096)
+    budget = int(900_000 + share * 4 * graph.arcs)
+    with ist.session(graph, memory=budget, threads=2) as session:
+        for name in ("bfs", "core_number", "sssp", "pagerank", "multi_source_bfs", "bfs"):
+            result = CALLS[name](session)
+            assert result.summary()["memory"]["near_peak"] <= budget
+            assert near_bytes(session) <= budget
+            assert_same(result, CALLS[name](Single(graph)))
+
+
+def test_what_does_not_fit_is_let_go(graph):
+    """The out-edges make room for the in-edges and come back; with room for both, they stay."""
+    with ist.session(graph) as roomy:
+        needs = [CALLS[name](roomy).summary()["memory"]["near_peak"] for name in ("sssp", "pagerank")]
+        assert loaded(CALLS["sssp"](roomy)) == 0
+    with ist.session(graph, memory=max(needs) + 1000) as tight:
+        for name in ("sssp", "pagerank", "sssp", "pagerank"):
+            assert loaded(CALLS[name](tight)) > 0
+            assert near_bytes(tight) <= max(needs) + 1000
+
+
+def test_a_single_call_needs_no_more_than_it_did(graph):
+    with ist.session(graph) as session:
+        for name in ("sssp", "pagerank", "core_number"):
+            split = CALLS[name](session).summary()["memory"]["split"]
+            alone = CALLS[name](Single(graph)).summary()["memory"]["split"]
+            assert {**split, "budget": 0} == {**alone, "budget": 0}
+
+
+# Answers
+
+
+@pytest.mark.parametrize("how", [{}, FAR, {"policy": "emogi", "memory": "10%", "far": "ram"}, CACHED], ids=["near", "filter", "ram", "cached"])
+def test_the_answers_of_single_calls(graph, undirected, how):
+    """All algorithms in one session, there and back, so that each finds what others left."""
+    for each in (graph, undirected):
+        expected = {}
+        with ist.session(each, **how) as session:
+            for name in [*CALLS, *reversed(CALLS)]:
+                if not each.directed and name == "strongly_connected_components":
+                    continue
+                if each.directed and name in ("triangle_count", "local_clustering_coefficient", "minimum_spanning_forest"):
+                    continue
+                if name not in expected:
+                    expected[name] = CALLS[name](Single(each))
+                assert_same(CALLS[name](session), expected[name])
+
+
+def test_every_algorithm_is_a_method(graph):
+    with ist.session(graph) as session:
+        assert {name.split(",")[0] for name in CALLS} - {"run"} | {"circuit", "nn_inference"} <= set(dir(session))
+        assert "Distances" in str(session.bfs.__doc__) or session.bfs.__doc__
+        with pytest.raises(AttributeError, match=r"a session has no algorithm 'bsf'; there are .*bfs"):
+            _ = session.bsf
+
+
+@pytest.mark.parametrize("policy", ["filter", "scaph", "hytgraph", "grus", "unified", "auto"])
+def test_a_modelled_device(graph, policy):
+    """The second run counts what it would alone, but for what is near already."""
+    how = {"device": "model:rtx2080ti", "memory": "20%", "policy": policy}
+    with ist.session(graph, **how) as session:
+        for name in ("bfs", "sssp", "pagerank", "bfs"):
+            assert_same(CALLS[name](session), CALLS[name](Single(graph)))
+
+
+def test_a_modelled_device_that_holds_all_edges(graph):
+    with ist.session(graph, device="model:rtx2080ti") as session:
+        first, second = session.bfs(0), session.bfs(0)
+        assert loaded(first) > loaded(second) == 0
+        assert first.summary()["seconds"]["modelled"] > second.summary()["seconds"]["modelled"] > 0
+        assert_same(second, ist.bfs(graph, 0))
+
+
+# Threads
+
+
+def test_sessions_of_several_threads_on_one_graph(graph):
+    names = ("bfs", "sssp", "pagerank", "core_number")
+    expected = {name: CALLS[name](Single(graph)) for name in names}
+
+    def work(number: int) -> None:
+        how = FAR if number % 2 else {}
+        with ist.session(graph, **how) as session:
+            for turn in range(4):
+                name = names[(number + turn) % 4]
+                assert_same(CALLS[name](session), expected[name])
+
+    sides.together(4, work)
+
+
+@pytest.mark.parametrize("how", [{}, FAR], ids=["near", "far"])
+def test_calls_of_several_threads_wait_for_their_turn(graph, how):
+    names = ("bfs", "sssp", "pagerank", "core_number")
+    expected = {name: CALLS[name](Single(graph)) for name in names}
+    with ist.session(graph, **how) as session:
+        inside, most = [0], [0]
+        call = session.holdings.count_anew
+
+        def entered() -> Any:
+            inside[0] += 1
+            most[0] = max(most[0], inside[0])
+            time.sleep(0.001)
+            inside[0] -= 1
+            return call()
+
+        session.holdings.count_anew = entered
+        sides.together(4, lambda number: [assert_same(CALLS[name](session), expected[name]) for name in names[number:] + names[:number]][0])
+        assert most == [1]
+
+
+def test_closing_waits_for_a_run(graph):
+    session, begun, order = ist.session(graph, **FAR), threading.Event(), []
+
+    def watch(_: Any) -> None:
+        begun.set()
+        time.sleep(0.01)
+
+    def run() -> None:
+        session.bfs(0, watch=watch)
+        order.append("ran")
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    begun.wait()
+    session.close()
+    order.append("closed")
+    thread.join()
+    assert order == ["ran", "closed"]
+
+
+# What is refused
+
+
+def test_a_run_inside_a_run_is_refused(graph):
+    with ist.session(graph, **FAR) as session:
+        with pytest.raises(IsthmusError, match="the session is running: a program must not start another run"):
+            session.bfs(0, watch=lambda _: session.bfs(1))
+        assert_same(session.bfs(0), ist.bfs(graph, 0))
+        assert session.bfs(0, watch=lambda _: ist.bfs(graph, 1)).values[0] == 0, "another session may"
+
+
+def test_a_closed_session(graph):
+    with ist.session(graph) as session:
+        result = session.bfs(0)
+    session.close()
+    for call in (lambda: session.bfs(0), lambda: session.run(smallest())):
+        with pytest.raises(OptionError, match="the session is closed"):
+            call()
+    assert "closed" in repr(session)
+    assert_same(result, ist.bfs(graph, 0))
+
+
+@pytest.mark.parametrize("given", [{"memory": "1GB"}, {"policy": "filter"}, {"threads": 1, "device": "cpu"}, {"verify": True}])
+def test_options_of_the_session_are_refused_in_a_call(graph, given):
+    with ist.session(graph) as session:
+        for call in (lambda: session.bfs(0, **given), lambda: session.run(smallest(), **given)):
+            with pytest.raises(OptionError, match=f"{', '.join(given)} belong to the session: give them when it is opened"):
+                call()
+
+
+def test_unknown_options_are_named(graph):
+    with pytest.raises(OptionError, match=r"session: unknown option memroy; it has device, memory"):
+        ist.session(graph, memroy="1GB")
+    with ist.session(graph) as session, pytest.raises(OptionError, match=r"bfs: unknown option depth; it has source, depth_limit"):
+        session.bfs(0, depth=3)
+
+
+def test_only_graphs_and_programs(graph):
+    with pytest.raises(OptionError, match="expected a graph, got str"):
+        ist.session("g.isthmus")
+    with ist.session(graph) as session, pytest.raises(OptionError, match="expected a program, got str"):
+        session.run("bfs")
+
+
+# After something went wrong
+
+
+@pytest.mark.parametrize("how", [{}, FAR, CACHED, {**FAR, "policy": "scaph"}], ids=["near", "far", "cached", "scaph"])
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, ZeroDivisionError])
+def test_a_run_that_was_stopped_leaves_a_session_that_works(graph, how, failure):
+    """At the first iteration or later, while reads are under way."""
+    with ist.session(graph, **how) as session:
+        for at in (0, 1, 3):
+            seen = []
+
+            def watch(iteration: Any, at: int = at, seen: list[Any] = seen) -> None:
+                seen.append(iteration)
+                if len(seen) > at:
+                    raise failure
+
+            with pytest.raises(failure):
+                session.pagerank(tol=1e-12, watch=watch)
+            assert_same(session.pagerank(tol=1e-8), ist.pagerank(graph, tol=1e-8))
+            assert_same(session.sssp(0), ist.sssp(graph, 0))
+
+
+def test_an_interrupt_while_members_work(graph, monkeypatch, sized):
+    """The first member is interrupted in its piece, the others end theirs."""
+    sized(piece=300, alone=0)
+    pieces, turns = Worker.pieces, []
+
+    def interrupted(self: Worker, *given: Any) -> Any:
+        def wrap(piece: Any) -> Any:
+            def work(member: int) -> None:
+                piece(member)
+                turns.append(member)
+                if member == 0 and len(turns) > 50:
+                    turns.clear()
+                    raise KeyboardInterrupt
+
+            return work
+
+        return [wrap(piece) for piece in pieces(self, *given)]
+
+    with ist.session(graph, **{**FAR, "threads": 4}) as session:
+        for _ in range(5):
+            with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+                patch.setattr(Worker, "pieces", interrupted)
+                session.pagerank(tol=1e-14)
+            assert_same(session.sssp(0), ist.sssp(graph, 0))
+
+
+def test_a_read_that_failed_leaves_a_session_that_works(graph, monkeypatch):
+    move = SsdLink.move
+    for how in ({}, FAR):
+        with ist.session(graph, **how) as session:
+            for at in (0, 1, 5):
+                left = [at]
+
+                def failing(self: SsdLink, *given: Any, left: list[int] = left) -> int:
+                    left[0] -= 1
+                    if left[0] < 0:
+                        raise StoreError("out.targets: byte 0: gone")
+                    return move(self, *given)
+
+                with monkeypatch.context() as patch:
+                    patch.setattr(SsdLink, "move", failing)
+                    if how or at == 0:
+                        with pytest.raises(StoreError, match="gone"):
+                            session.pagerank(tol=1e-12)
+                assert_same(session.pagerank(tol=1e-8), ist.pagerank(graph, tol=1e-8))
+
+
+# Results outlive what they came from
+
+
+@pytest.mark.parametrize("order", ["natural", "hub"])
+def test_results_stay_valid(tmp_path, order):
+    """When the session and the graph are closed, and when another graph has taken the store's place."""
+    path = tmp_path / "g.isthmus"
+    with write(path, order=order) as graph:
+        expected = {name: CALLS[name](Single(graph)).to_arrow() for name in ("bfs", "sssp", "pagerank")}
+        with ist.session(graph) as session:
+            found = {name: CALLS[name](session) for name in expected}
+    write(path, seed=2, overwrite=True, order=order).close()
+    for name, result in found.items():
+        assert result.to_arrow().column_names == expected[name].column_names
+        assert result.to_arrow()["vertex"].equals(expected[name]["vertex"])
+        assert np.allclose(result.to_arrow()[1].to_numpy(), expected[name][1].to_numpy(), equal_nan=True)
+        result.save(tmp_path / f"{name}.parquet")
+        result.close() if hasattr(result, "close") else None
+    del found, result
+
+
+def test_a_session_goes_on_when_its_store_is_replaced(tmp_path):
+    """It holds the files it opened, not what the path names by now."""
+    path = tmp_path / "g.isthmus"
+    with write(path) as graph, ist.session(graph, **FAR) as session:
+        before = session.sssp(0)
+        write(path, seed=2, overwrite=True).close()
+        assert_same(session.sssp(0), before)
+        assert_same(session.pagerank(tol=1e-8), ist.pagerank(graph, tol=1e-8))

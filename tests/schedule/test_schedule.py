@@ -1,0 +1,70 @@
+"""The standing of units, which every schedule is asked about."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.schedule.standings import marks, run
+
+from isthmus.schedule.schedule import COMING, FAR, NEAR, NONE, RUNNING, Schedule, Standing, first
+
+
+class Never(Schedule):
+    """Has nothing to do."""
+
+    def fetch(self, standing: Standing) -> int:
+        return NONE
+
+    def run(self, standing: Standing) -> int:
+        return NONE
+
+    def done(self, standing: Standing) -> bool:
+        return True
+
+
+def test_all_units_begin_far_and_have_not_run() -> None:
+    standing = Standing(3)
+    assert standing.places.tolist() == [FAR] * 3
+    assert standing.runs.tolist() == standing.pending.tolist() == [0] * 3
+    assert (standing.coming, standing.running, standing.total_runs, standing.sent) == (0, 0, 0, [])
+
+
+def test_some_are_near_from_the_start() -> None:
+    assert Standing(3, marks(3, [1])).places.tolist() == [FAR, NEAR, FAR]
+
+
+def test_a_unit_comes_runs_and_goes() -> None:
+    standing = Standing(3)
+    standing.fetched(2)
+    assert (standing.places[2], standing.coming, standing.sent, standing.asked_for.tolist()) == (COMING, 1, [2], [False, False, True])
+    standing.arrived(2)
+    assert (standing.places[2], standing.coming) == (NEAR, 0)
+    standing.started(2)
+    assert (standing.places[2], standing.running, standing.runs[2]) == (RUNNING, 1, 0)
+    standing.finished(2)
+    assert (standing.places[2], standing.running, standing.runs[2], standing.total_runs) == (NEAR, 0, 1, 1)
+    standing.evicted(2)
+    assert (standing.places[2], standing.runs[2]) == (FAR, 1)
+    assert standing.asked_for[2], "ever"
+
+
+def test_turns_say_what_changed_last() -> None:
+    standing = Standing(4, np.ones(4, np.bool_))
+    assert standing.turns.argsort().tolist() == [0, 1, 2, 3]
+    run(standing, 1, 0)
+    assert standing.turns.argsort().tolist() == [2, 3, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("among", "keys", "expected"),
+    [([], [], NONE), ([0, 0], [1, 2], NONE), ([1, 1], [2, 1], 1), ([1, 1], [1, 1], 0), ([1, 0, 1], [5, 1, 4], 2), ([1, 1], [0, -1], 1)],
+)
+def test_the_smallest_key_goes_first(among: list[int], keys: list[int], expected: int) -> None:
+    assert first(np.array(among, np.bool_), np.array(keys, np.int64)) == expected
+
+
+def test_what_a_schedule_need_not_say() -> None:
+    schedule, standing = Never(), Standing(1)
+    assert schedule.evict(standing) == NONE
+    assert not schedule.again(0, 1)
+    assert (schedule.under_way, schedule.alone, schedule.stays) == (None, False, False)
