@@ -7,6 +7,7 @@ from typing import Any
 import numba
 from numba.core import types
 from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
 
 U64 = numba.uint64
 
@@ -19,6 +20,7 @@ class KeptCode(FunctionCache):  # type: ignore[misc]
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        rtsys.initialize(target_context)  # memory management, which machine code calls
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
 
