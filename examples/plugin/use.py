@@ -18,6 +18,9 @@ import isthmus as ist
 paths = ist.read("walks.paths", closed=True)
 print("read:", paths.vertices, "vertices,", paths.edges, "edges")
 graph = ist.open("rmat.isthmus")
+print("most reliable paths:", ist.reliability(graph, 0, memory="30%").summary()["result"])
+with graph.session() as session:
+    print("in a session:", session.reliability(0, least=0.5).summary()["result"])
 ours, theirs = (ist.bfs(graph, 0, policy=policy, memory="30%") for policy in ("filter", "pairs"))
 assert (ours.values == theirs.values).all()
 print("bfs by pairs:", ", ".join(theirs.summary()["engines"]))
@@ -42,7 +45,7 @@ def main() -> None:
             return call("-m", "isthmus.cli.main", *words)
 
         (work / "walks.paths").write_text("1 > 2 > 3\n7 > 3\n")
-        shell("generate", "rmat", "-o", "rmat.isthmus", "--scale", "12")
+        shell("generate", "rmat", "-o", "rmat.isthmus", "--scale", "12", "--weights", "0.0:1.0")
         print(call("-c", IN_PYTHON), end="")
         ingested = json.loads(shell("ingest", "walks.paths", "-o", "walks.isthmus", "--format-option", "closed=true", "--json"))
         print("ingested by the shell:", ingested["edges"], "edges")
@@ -57,6 +60,9 @@ def main() -> None:
         print("compared:", ", ".join(f"{run['recipe']} by {', '.join(run['engines'])}" for run in compared["runs"]))
         planned = json.loads(shell("plan", "bfs", "rmat.isthmus", "--source", "0", "--policy", "pairs", "--memory", "30%", "--json"))
         print("planned:", ", ".join(planned["pass"]))
+        ran = json.loads(shell("run", "reliability", "rmat.isthmus", "--source", "0", "--least", "0.5", "--policy", "pairs", "--json"))
+        print("run by the shell:", ran["result"])
+        print("help lists reliability:", "reliability" in shell("run", "--help"))
         print("help lists pairs:", "pairs (from isthmus-tiny)" in shell("run", "bfs", "--help"))
 
 
