@@ -23,6 +23,9 @@ class GappedSnapshot(StoredSnapshot):
         super().__init__(store)
         self._sides = sides
 
+    def list_bytes(self, side: str) -> int:
+        return 16 * self.vertices
+
     def slots(self, side: str) -> int:
         return self._sides[self.stored(side)].slots
 

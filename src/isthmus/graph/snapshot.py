@@ -64,6 +64,10 @@ class Snapshot(ABC):
     def slots(self, side: str) -> int:
         """Entries of a side's far arrays, those in gaps included."""
 
+    def list_bytes(self, side: str) -> int:
+        """Near memory that a side's lists take."""
+        return 16 * self.vertices
+
     @abstractmethod
     def lists(self, side: str, verify: bool = False) -> Lists:
         """Where each vertex's edges lie in a side's far arrays. `verify`: compare blocks with their checksums."""
@@ -112,6 +116,9 @@ class StoredSnapshot(Snapshot):
         self.target_dtype = np.dtype(manifest.sections["out.targets"].dtype)
         self.weight_dtype = np.dtype(manifest.sections["out.weights"].dtype) if manifest.weighted else None
         self.ids = Ids(store.only("ids.", "order."))
+
+    def list_bytes(self, side: str) -> int:
+        return 8 * (self.vertices + 1)
 
     def slots(self, side: str) -> int:
         return self._store.slots(self.stored(side))

@@ -65,10 +65,11 @@ def split_budget(
     least_buffer, enough = sizes.now.least_buffer, ENOUGH
     if device_bytes is not None:
         least_buffer = enough = min(least_buffer, sizes.now.modelled_buffer)
-    n, sides = graph.vertices, len(program.sides)
+    n = graph.vertices
     entry = graph.target_bytes + (graph.weight_bytes if program.reads_weights() else 0)
     edge_bytes = entry * sum(graph.slots(side) for side in program.sides)
-    state, offsets, frontier = n * program.state_bytes, 8 * (n + 1) * sides, frontier_bytes(n, threads)
+    state, frontier = n * program.state_bytes, frontier_bytes(n, threads)
+    offsets = sum(graph.list_bytes(side) for side in program.sides)
     index = n * index_bytes if keeps else 0
     vertex = state + offsets + frontier + index
     least_edges = min(BUFFERS * least_buffer, edge_bytes + BUFFERS * LEAST_BLOCKS * 4096) + page_bytes
