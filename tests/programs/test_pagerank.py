@@ -223,7 +223,7 @@ def test_single_precision_is_left_when_it_is_in_the_way(monkeypatch):
     """Shares that stay single would never prove 1e-9, and doubles from the start would make the test pass idly."""
     graph, kinds = random_graph(True), []
     sweep = sweeps.sweep_range
-    monkeypatch.setattr(sweeps, "sweep_range", lambda *given: kinds.append(given[11][1].dtype.itemsize) or sweep(*given))
+    monkeypatch.setattr(sweeps, "sweep_range", lambda *given: kinds.append(given[12][1].dtype.itemsize) or sweep(*given))
     assert_within(ist.pagerank(graph, tol=1e-9, threads=1), exact(graph), 1e-9)
     assert kinds[0] == 4 and kinds[-1] == 8 and kinds == sorted(kinds)
     kinds.clear()
@@ -286,15 +286,26 @@ def test_no_vertex_is_right_at_once():
     assert result.trace.notes == []
 
 
+def solved(graph, alpha, personalization=None, dangling=None):
+    """Ranks of a graph with vertices 0, 1, ... by a dense solve."""
+    n = graph.vertices
+    spread = lambda given: np.array([(given or {}).get(v, 0.0 if given else 1.0) for v in range(n)]) / n  # noqa: E731
+    teleport = spread(personalization) / spread(personalization).sum()
+    drain = teleport if dangling is None else spread(dangling) / spread(dangling).sum()
+    counts = [np.bincount(graph.neighbors(v), minlength=n) for v in range(n)]
+    along = np.stack([count / count.sum() if count.any() else drain for count in counts])
+    return np.linalg.solve(np.eye(n) - alpha * along.T, (1 - alpha) * teleport)
+
+
 @pytest.mark.parametrize("alpha", [0.9, 0.91, 0.95, 0.999])
 @pytest.mark.parametrize("kind", [{"personalization": {0: 1}}, {"dangling": {1: 1}}, {"personalization": {0: 1e308, 1: 1e308}}])
 def test_all_mass_at_one_vertex(alpha, kind):
-    """Sweeps that go too far took more from it than it had."""
+    """Sweeps that go too far took more from it than it had. Deltas need some 40,000 iterations for the last alpha: not here."""
     for graph in (build([(0, 1, None)], 3, directed=False), ist.generate("grid", rows=5, columns=4), ist.generate("star", vertices=9)):
-        result = ist.pagerank(graph, alpha, tol=1e-9, max_iter=100_000, **kind)
-        like = ist.pagerank(graph, alpha, tol=1e-9, max_iter=100_000, device="model:rtx2080ti", **kind)  # by deltas
-        assert result.summary()["result"]["converged"]
-        assert np.abs(result.values - like.values).sum() <= 2e-9
+        for how in ({}, {"device": "model:rtx2080ti"})[: 1 if alpha > 0.99 else 2]:
+            result = ist.pagerank(graph, alpha, tol=1e-9, max_iter=100_000, **kind, **how)
+            assert result.summary()["result"]["converged"]
+            assert np.abs(result.values - solved(graph, alpha, **kind)).sum() <= 1e-9 + 1e-12
 
 
 @pytest.mark.parametrize("weight", [1e308, 5e-324])
