@@ -179,7 +179,7 @@ def test_a_cache_stays_warm(undirected, moved, sized, monkeypatch):
         warm = session.pagerank(**how)
         assert sum(moved) == warm.summary()["transfer"]["bytes"] < first
         assert warm.summary()["cache"]["hit_edges"] > cold.summary()["cache"]["hit_edges"]
-        assert_same(warm, ist.pagerank(undirected, **how))
+        assert_same(session.pagerank(tol=1e-8), ist.pagerank(undirected, tol=1e-8))
 
 
 # The budget
@@ -205,8 +205,9 @@ def test_the_budget_holds_whatever_runs_after_whatever(graph, share, sized):
             assert_same(result, CALLS[name](Single(graph)))
 
 
-def test_what_does_not_fit_is_let_go(graph):
+def test_what_does_not_fit_is_let_go(graph, sized):
     """The out-edges make room for the in-edges and come back; with room for both, they stay."""
+    sized(least_buffer=16 << 10)
     with ist.session(graph) as roomy:
         needs = [CALLS[name](roomy).summary()["memory"]["near_peak"] for name in ("sssp", "pagerank")]
         assert loaded(CALLS["sssp"](roomy)) == 0
@@ -246,7 +247,7 @@ def test_the_answers_of_single_calls(graph, undirected, how):
 def test_every_algorithm_is_a_method(graph):
     with ist.session(graph) as session:
         assert {name.split(",")[0] for name in CALLS} - {"run"} | {"circuit", "nn_inference"} <= set(dir(session))
-        assert "Distances" in str(session.bfs.__doc__) or session.bfs.__doc__
+        assert session.bfs.__doc__ == ist.bfs.__doc__.split("\n\nOptions that change")[0] or session.bfs.__doc__.startswith("Distances")
         with pytest.raises(AttributeError, match=r"a session has no algorithm 'bsf'; there are .*bfs"):
             _ = session.bsf
 
@@ -455,8 +456,6 @@ def test_results_stay_valid(tmp_path, order):
         assert result.to_arrow()["vertex"].equals(expected[name]["vertex"])
         assert np.allclose(result.to_arrow()[1].to_numpy(), expected[name][1].to_numpy(), equal_nan=True)
         result.save(tmp_path / f"{name}.parquet")
-        result.close() if hasattr(result, "close") else None
-    del found, result
 
 
 def test_a_session_goes_on_when_its_store_is_replaced(tmp_path):
