@@ -153,7 +153,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def columns(result: Any) -> dict[str, Any]:
-    return {name: np.asarray(column) for name, column in result._columns.items() if name != "predecessor"}
+    return {name: np.asarray(result.raw(name)) for name in result.columns if name != "predecessor"}
 
 
 def assert_same(name: str, expected: Any, got: Any) -> None:

@@ -91,6 +91,12 @@ class Store:
         if found.st_size != size:
             raise StoreError(f"{path}: expected {size} bytes by the manifest, found {found.st_size}; the store is damaged")
 
+    def renamed(self, path: Path) -> None:
+        """Its folder has another name now, which errors shall tell."""
+        self.path = path
+        for name, file in self._files.items():
+            file.path = path / name
+
     def file(self, name: str) -> OpenFile:
         """The open file of a section, or of its checksums."""
         if name not in self._files:

@@ -214,7 +214,7 @@ class StoreWriter:
             fsync_folder(self.target.parent)
         except OSError as error:
             raise StoreError(f"{self.target}: cannot put the finished store into place: {error.strerror}") from error
-        store.path = self.target
+        store.renamed(self.target)
         return store
 
     def __enter__(self) -> Self:
