@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from isthmus.runtime.settle import Settling
 from tests import cases as kinds
 from tests.conformance.test_conformance import assert_same, tight
 from tests.conformance.test_more import MORE, SLOW, Places
 from tests.gaps import gapped
 
 import isthmus as ist
-from isthmus.runtime.settle import Settling
 
 __all__ = ["tight"]  # a fixture
 NAMES = ("skewed", "skewed-real", "grid", "star", "path", "loops-and-parallels", "one-loop", "no-edges", "strings")

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from itertools import pairwise
 
+import isthmus.runtime.simulations
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,7 +15,6 @@ from scipy.special import softmax
 from tests.programs.ways import SETTINGS, build, hows, orders, small_sizes, tight_ways
 
 import isthmus as ist
-import isthmus.runtime.simulations
 from isthmus.errors import BudgetError, OptionError
 from isthmus.programs.nn_inference import Inference, Layers
 from isthmus.runtime.execute import execute

@@ -8,30 +8,30 @@ from typing import Any
 
 import numpy as np
 import pytest
+from isthmus.programs.betweenness import Betweenness
+from isthmus.programs.components import Components
+from isthmus.programs.local_clustering import LocalClustering
+from isthmus.programs.spanning_forest import SpanningForest
+from isthmus.programs.strong_components import StrongComponents
+from isthmus.programs.triangles import TriangleCount
 from tests.programs.ways import columns, skewed
 
 import isthmus as ist
 import isthmus.programs
 from isthmus.errors import OptionError
-from isthmus.programs.betweenness import Betweenness
 from isthmus.programs.bfs import BFS
 from isthmus.programs.circuit import Circuit, path_resistances
-from isthmus.programs.components import Components
 from isthmus.programs.core_number import CoreNumber
 from isthmus.programs.delta_pagerank import DeltaPageRank
 from isthmus.programs.katz import Katz
 from isthmus.programs.label_propagation import LabelPropagation
-from isthmus.programs.local_clustering import LocalClustering
 from isthmus.programs.multi_source_bfs import MultiSourceBFS
 from isthmus.programs.nn_inference import Inference, Layers
 from isthmus.programs.pagerank import FixedPageRank, PageRank, Strengths
 from isthmus.programs.personalized_pagerank import PersonalizedPageRank
 from isthmus.programs.php import PHP
 from isthmus.programs.predecessors import Predecessors
-from isthmus.programs.spanning_forest import SpanningForest
 from isthmus.programs.sssp import SSSP
-from isthmus.programs.strong_components import StrongComponents
-from isthmus.programs.triangles import TriangleCount
 from isthmus.programs.widest_path import WidestPath
 from isthmus.runtime.execute import execute
 

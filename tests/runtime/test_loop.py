@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import isthmus as ist
+from isthmus.runtime import budget
 from isthmus.runtime.loop import Loop
 from isthmus.runtime.trace import Iteration, Trace
 
@@ -21,7 +23,9 @@ def test_a_small_iteration_that_waited_says_little_of_a_large_one(edges: int, bo
     assert loop.link_bound(edges) == bound
 
 
-def test_a_single_pass_keeps_no_partitions(tmp_path: Path) -> None:
+def test_a_single_pass_keeps_no_partitions(tmp_path: Path, sized: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    sized(least_buffer=16 << 10)
+    monkeypatch.setattr(budget, "ENOUGH", 16 << 10)
     graph = ist.generate("rmat", tmp_path / "g.isthmus", scale=15, seed=1)
     once, often = ist.weakly_connected_components(graph, memory="90%"), ist.pagerank(graph, memory="90%", tol=1e-2)
     assert once.summary()["memory"]["split"]["cache"] == 0
