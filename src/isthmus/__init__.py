@@ -78,12 +78,17 @@ def __getattr__(name: str) -> Any:
     if name in _WHERE:
         module, attribute = _WHERE[name]
         value = getattr(importlib.import_module(module), attribute)
-    elif not name.startswith("_") and importlib.util.find_spec(f"isthmus.{name}") is None and name in _algorithms():
+    elif not name.startswith("_") and not _is_module(name) and name in _algorithms():
         value = importlib.import_module("isthmus.runtime.public").function_of(_algorithms()[name])
     else:
         raise AttributeError(f"module 'isthmus' has no attribute {name!r}")
     globals()[name] = value
     return value
+
+
+def _is_module(name: str) -> bool:
+    """`from isthmus import sizes` asks here first; looking for algorithms then would import the asker again."""
+    return importlib.util.find_spec(f"{__name__}.{name}") is not None
 
 
 def _algorithms() -> Any:

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import isthmus as ist
+from isthmus.programs.algorithm import Answer, Rows
+from isthmus.programs.column import Column, Holds, Within
 from isthmus.runtime.agree import difference
 from isthmus.runtime.edge_result import EdgeResult
 from isthmus.runtime.result import Result
@@ -24,9 +26,17 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield graph
 
 
+DECLARED = (
+    Column("predecessor", Holds.VERTICES, unique=False), Column("pagerank*", within=Within.TOTAL), Column("php", within=Within.TOTAL),
+    Column("voltage", within=Within.EACH), Column("current", within=Within.TOTAL, figure="current_bound"),
+    Column("katz_centrality", within=Within.RELATIVE), Column("source", Holds.PLACES), Column("target", Holds.PLACES),
+)  # fmt: skip
+
+
 def result(graph: Any, kind: type = Result, bound: dict[str, float] | None = None, **columns: Any) -> Result:
     arrays = {name: np.array(values) for name, values in columns.items()}
-    return kind("test", graph, arrays, Trace(), {"result": bound or {}})
+    answer = Answer(arrays, DECLARED, rows=Rows.EDGES if kind is EdgeResult else Rows.VERTICES)
+    return kind("test", graph.snapshot, answer, Trace(), {"result": bound or {}})
 
 
 def both(graph: Any, one: Any, two: Any, **more: Any) -> str | None:
@@ -52,7 +62,7 @@ def test_hub_order_names_the_right_vertex(tmp_path: Any) -> None:
     with ist.ingest(star, tmp_path / "hub.isthmus", order="hub") as graph:
         one = ist.bfs(graph, 7)
         two = ist.bfs(graph, 7)
-        two._columns["distance"][graph.ids.number(9)] = 4
+        two.raw("distance")[graph.ids.number(9)] = 4
         assert difference(one, two) == "distance of vertex 9 is 1 against 4"
 
 

@@ -28,7 +28,8 @@ from isthmus.graph.manifest import sealed
 from isthmus.kernels.atomics import atomic_cas
 from isthmus.programs.program import State
 from isthmus.runtime import checkpoint as checkpoints
-from isthmus.runtime import saved, settle
+from isthmus.runtime import saved
+from isthmus.runtime.settling import SettlingPartitions
 
 COMMAND = [sys.executable, "-m", "isthmus.cli.main"]
 TIGHT: dict[str, Any] = {"memory": "1%", "threads": 2}
@@ -153,7 +154,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def columns(result: Any) -> dict[str, Any]:
-    return {name: np.asarray(column) for name, column in result._columns.items() if name != "predecessor"}
+    return {name: np.asarray(result.raw(name)) for name in result.columns if name != "predecessor"}
 
 
 def assert_same(name: str, expected: Any, got: Any) -> None:
@@ -327,23 +328,28 @@ def test_settling(name, threads, grid, folder, sized):
 def test_nobody_works_while_a_checkpoint_is_written(grid, folder, monkeypatch, sized):
     sized(settled_record=2)
     working, seen, lock = [0], [], threading.Lock()
-    follow, write = settle.Settling._follow, checkpoints.Checkpoint.write
+    pieces, write = SettlingPartitions.pieces, checkpoints.Checkpoint.write
 
-    def slowly(self: Any, p: int, member: int) -> Any:
-        with lock:
-            working[0] += 1
-        time.sleep(0.002)
-        try:
-            return follow(self, p, member)
-        finally:
+    def slowly(self: Any, *given: Any) -> Any:
+        (piece,) = pieces(self, *given)
+
+        def work(member: int) -> None:
             with lock:
-                working[0] -= 1
+                working[0] += 1
+            time.sleep(0.002)
+            try:
+                piece(member)
+            finally:
+                with lock:
+                    working[0] -= 1
+
+        return [work]
 
     def look(self: Any, iteration: int) -> None:
         seen.append(working[0])
         write(self, iteration)
 
-    monkeypatch.setattr(settle.Settling, "_follow", slowly)
+    monkeypatch.setattr(SettlingPartitions, "pieces", slowly)
     monkeypatch.setattr(checkpoints.Checkpoint, "write", look)
     ist.sssp(grid, 0, memory="10%", threads=4, checkpoint=folder, checkpoint_every=0)
     assert len(seen) > 20
@@ -365,25 +371,27 @@ def test_a_frontier_comes_back(start, folder):
 
 
 def test_an_error_while_settling_stops_for_a_checkpoint(grid, folder, monkeypatch, sized):
-    """Whoever waits for the others sees that one of them failed."""
+    """Members fail between two checkpoints; the run goes on from the last one."""
     sized(settled_record=2)
-    waiting = threading.Event()
-    inside = settle.Settling._work
+    written = []
+    pieces, write = SettlingPartitions.pieces, checkpoints.Checkpoint.write
 
-    def fail(self: Any, p: int, far: bool, member: int) -> None:
-        if member == 1 and len(self._trace) > 10:
-            waiting.wait(5)
-            raise Killed
-        inside(self, p, far, member)
+    def fail(self: Any, *given: Any) -> Any:
+        (piece,) = pieces(self, *given)
 
-    real = checkpoints.Checkpoint.due
+        def work(member: int) -> None:
+            if len(written) > 10:
+                raise Killed
+            piece(member)
 
-    def due(self: Any) -> bool:
-        waiting.set()
-        return real(self)
+        return [work]
 
-    monkeypatch.setattr(settle.Settling, "_work", fail)
-    monkeypatch.setattr(checkpoints.Checkpoint, "due", due)
+    def count(self: Any, iteration: int) -> None:
+        written.append(iteration)
+        write(self, iteration)
+
+    monkeypatch.setattr(SettlingPartitions, "pieces", fail)
+    monkeypatch.setattr(checkpoints.Checkpoint, "write", count)
     with pytest.raises(Killed):
         ist.sssp(grid, 0, memory="10%", threads=2, checkpoint=folder, checkpoint_every=0)
     monkeypatch.undo()

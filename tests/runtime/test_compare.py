@@ -45,7 +45,7 @@ def fake(graph: Any, log: list[str], fail: dict[str, Exception] | None = None, w
         if seconds is not None:
             result._facts["seconds"]["total"] = next(seconds)
         if policy == wrong:
-            result._columns["distance"][9] += 1
+            result.raw("distance")[9] += 1
         return result
 
     return algorithm
@@ -157,7 +157,7 @@ def test_answers_are_let_go(graph: Any) -> None:
         gc.collect()
         assert sum(reference() is not None for reference in alive) <= 1
         result = ist.bfs(graph, 0)
-        alive.append(weakref.ref(result._columns["distance"]))
+        alive.append(weakref.ref(result.raw("distance")))
         return result
 
     compare(algorithm, graph, policies=["filter", "emogi", "auto"], rounds=2)

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import isthmus as ist
+from isthmus.runtime import budget
+from isthmus.runtime.loop import Loop
 from isthmus.runtime.trace import Iteration, Trace
 
 
 @pytest.mark.parametrize(("edges", "bound"), [(10, True), (49, True), (51, False), (10**6, False)])
 def test_a_small_iteration_that_waited_says_little_of_a_large_one(edges: int, bound: bool) -> None:
     """It waited five times as long as it worked: true of five times its edges at most."""
-    trace = Trace()
-    assert not link_bound(trace, edges)
-    trace.append(Iteration(0, 1, 10, 0.06, wait=0.05, kernel=0.01))
-    assert link_bound(trace, edges) == bound
+    loop = object.__new__(Loop)
+    loop.trace = Trace()
+    assert not loop.link_bound(edges)
+    loop.trace.append(Iteration(0, 1, 10, 0.06, wait=0.05, kernel=0.01))
+    assert loop.link_bound(edges) == bound
 
 
-def test_a_single_pass_keeps_no_partitions(tmp_path: Path) -> None:
-    graph = ist.generate("rmat", tmp_path / "g.isthmus", scale=18, seed=1)
+def test_a_single_pass_keeps_no_partitions(tmp_path: Path, sized: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    sized(least_buffer=16 << 10)
+    monkeypatch.setattr(budget, "ENOUGH", 16 << 10)
+    graph = ist.generate("rmat", tmp_path / "g.isthmus", scale=15, seed=1)
     once, often = ist.weakly_connected_components(graph, memory="90%"), ist.pagerank(graph, memory="90%", tol=1e-2)
     assert once.summary()["memory"]["split"]["cache"] == 0
     assert often.summary()["memory"]["split"]["cache"] > 0

@@ -76,14 +76,14 @@ def test_in_hub_order_the_vertex_cache_saves_bytes_of_pagerank_too() -> None:
 
 def test_order_by_contribution_goes_with_the_larger_deltas(graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tasks that are fetched are the same, and the first ones bring more."""
-    from isthmus.runtime import loop
+    from isthmus.runtime.loop import Loop
 
     seen: list[tuple[Any, list[Any]]] = []
-    ordered = loop.ordered
+    ordered = Loop.ordered
 
-    def spy(program: Any, state: Any, frontier: Any, given: Any, parts: Any) -> Any:
-        found = ordered(program, state, frontier, given, parts)
-        deltas = [state.arrays[2][frontier.rows(*bounds(task))].sum() for task in found if task.engine.name == "filter"]
+    def spy(self: Any, given: Any, frontier: Any) -> Any:
+        found = ordered(self, given, frontier)
+        deltas = [self.state.arrays[2][frontier.rows(*bounds(task))].sum() for task in found if task.engine.name == "filter"]
         seen.append(([task.engine.name for task in found], deltas))
         assert {id(task) for task in found} == {id(task) for task in given}
         return found
@@ -92,7 +92,7 @@ def test_order_by_contribution_goes_with_the_larger_deltas(graph: Any, monkeypat
         parts = task.side.partitions
         return int(parts.first[task.partitions[0]]), int(parts.last[task.partitions[-1]])
 
-    monkeypatch.setattr(loop, "ordered", spy)
+    monkeypatch.setattr(Loop, "ordered", spy)
 
     def falling(*off: str) -> float:
         """Of all tasks, how many bring no more than the one before."""

@@ -179,7 +179,7 @@ def test_a_cache_stays_warm(undirected, moved, sized, monkeypatch):
         warm = session.pagerank(**how)
         assert sum(moved) == warm.summary()["transfer"]["bytes"] < first
         assert warm.summary()["cache"]["hit_edges"] > cold.summary()["cache"]["hit_edges"]
-        assert_same(warm, ist.pagerank(undirected, **how))
+        assert_same(session.pagerank(tol=1e-8), ist.pagerank(undirected, tol=1e-8))
 
 
 # The budget
@@ -205,8 +205,9 @@ def test_the_budget_holds_whatever_runs_after_whatever(graph, share, sized):
             assert_same(result, CALLS[name](Single(graph)))
 
 
-def test_what_does_not_fit_is_let_go(graph):
+def test_what_does_not_fit_is_let_go(graph, sized):
     """The out-edges make room for the in-edges and come back; with room for both, they stay."""
+    sized(least_buffer=16 << 10)
     with ist.session(graph) as roomy:
         needs = [CALLS[name](roomy).summary()["memory"]["near_peak"] for name in ("sssp", "pagerank")]
         assert loaded(CALLS["sssp"](roomy)) == 0
@@ -227,7 +228,10 @@ def test_a_single_call_needs_no_more_than_it_did(graph):
 # Answers
 
 
-@pytest.mark.parametrize("how", [{}, FAR, {"policy": "emogi", "memory": "10%", "far": "ram"}, CACHED], ids=["near", "filter", "ram", "cached"])
+EMOGI: dict[str, Any] = {"policy": "emogi", "memory": "10%", "far": "ram"}
+
+
+@pytest.mark.parametrize("how", [{}, FAR, EMOGI, CACHED], ids=["near", "filter", "ram", "cached"])
 def test_the_answers_of_single_calls(graph, undirected, how):
     """All algorithms in one session, there and back, so that each finds what others left."""
     for each in (graph, undirected):
@@ -246,7 +250,7 @@ def test_the_answers_of_single_calls(graph, undirected, how):
 def test_every_algorithm_is_a_method(graph):
     with ist.session(graph) as session:
         assert {name.split(",")[0] for name in CALLS} - {"run"} | {"circuit", "nn_inference"} <= set(dir(session))
-        assert "Distances" in str(session.bfs.__doc__) or session.bfs.__doc__
+        assert session.bfs.__doc__ == ist.bfs.__doc__.split("\n\nOptions that change")[0] or session.bfs.__doc__.startswith("Distances")
         with pytest.raises(AttributeError, match=r"a session has no algorithm 'bsf'; there are .*bfs"):
             _ = session.bsf
 
@@ -300,8 +304,12 @@ def test_calls_of_several_threads_wait_for_their_turn(graph, how):
             inside[0] -= 1
             return call()
 
+        def work(number: int) -> None:
+            for name in names[number:] + names[:number]:
+                assert_same(CALLS[name](session), expected[name])
+
         session.holdings.count_anew = entered
-        sides.together(4, lambda number: [assert_same(CALLS[name](session), expected[name]) for name in names[number:] + names[:number]][0])
+        sides.together(4, work)
         assert most == [1]
 
 
@@ -455,8 +463,6 @@ def test_results_stay_valid(tmp_path, order):
         assert result.to_arrow()["vertex"].equals(expected[name]["vertex"])
         assert np.allclose(result.to_arrow()[1].to_numpy(), expected[name][1].to_numpy(), equal_nan=True)
         result.save(tmp_path / f"{name}.parquet")
-        result.close() if hasattr(result, "close") else None
-    del found, result
 
 
 def test_a_session_goes_on_when_its_store_is_replaced(tmp_path):

@@ -22,7 +22,9 @@ from isthmus.graph.partition import cut, joined
 from isthmus.link.calibrate import GUESS
 from isthmus.link.ssd import SsdLink
 from isthmus.policies.policy import CACHE, FILTER, NOTHING
-from isthmus.runtime import settle
+from isthmus.runtime import loop, settling
+from isthmus.schedule.schedule import NONE
+from isthmus.schedule.settling import Settling
 
 SIDE = 300
 
@@ -92,10 +94,10 @@ def test_threads_that_meet_lose_nothing(grid):
 
 def test_without_neighbourhoods_it_goes_back_to_steps(shuffled, monkeypatch):
     slow = replace(GUESS, bandwidth=5e7)  # on which a partition costs as much as 30 requests
-    monkeypatch.setattr("isthmus.runtime.setup.profile_of", lambda *_: slow)
+    monkeypatch.setattr("isthmus.link.opening.profile_of", lambda *_: slow)
     steps = []
-    pays = settle.Settling.pays
-    monkeypatch.setattr(settle.Settling, "pays", lambda self: steps.append(pays(self)) or steps[-1])
+    pays = settling.SettlingPartitions.pays
+    monkeypatch.setattr(settling.SettlingPartitions, "pays", lambda self: steps.append(pays(self)) or steps[-1])
     far = ist.bfs(shuffled, 0, memory="10%")
     assert np.array_equal(far.values, ist.bfs(shuffled, 0).values)
     assert steps[-1] is False
@@ -112,7 +114,7 @@ def test_more_vertices_elsewhere_than_a_call_can_name(grid, sized):
 
 
 def test_a_skewed_graph_is_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(settle, "Settling", None)  # would fail if it were tried
+    monkeypatch.setattr(loop, "SettlingPartitions", None)  # would fail if it were tried
     with ist.generate("rmat", tmp_path / "g.isthmus", scale=13, weights="1:9") as graph:
         assert ist.sssp(graph, 0, memory="10%").summary()["result"]["reached"] > 1
 
@@ -136,19 +138,19 @@ def test_a_read_that_fails_ends_the_run(grid, threads, monkeypatch):
 def test_reads_that_all_fail_end_the_run_too(grid, threads, monkeypatch):
     """More members than the link has channels: whoever waits for one must not wait for ever."""
     faulthandler.dump_traceback_later(60, exit=True)
-    settling = []
+    reads = []
     move, read = SsdLink.move, KeptPartitions.read
-    monkeypatch.setattr(KeptPartitions, "read", lambda self, *given: settling.append(1) or read(self, *given))
+    monkeypatch.setattr(KeptPartitions, "read", lambda self, *given: reads.append(1) or read(self, *given))
 
     def failing(self: SsdLink, *arguments: Any) -> int:
-        if len(settling) > 8:
+        if len(reads) > 8:
             time.sleep(0.01)  # so that others come to wait
             raise StoreError("out.targets: byte 0: gone")
         return move(self, *arguments)
 
     monkeypatch.setattr(SsdLink, "move", failing)
     for _ in range(5):
-        settling.clear()
+        reads.clear()
         with pytest.raises(StoreError, match="gone"):
             RUNS["bfs, middle"](grid, memory="10%", threads=threads)
     faulthandler.cancel_dump_traceback_later()
@@ -161,14 +163,14 @@ def test_an_interrupt_while_it_settles(grid, threads):
 
     def watch(iteration: Any) -> None:
         seen.append(iteration)
-        if len(seen) > settle.STEPS + 2:
+        if len(seen) > settling.STEPS + 2:
             raise KeyboardInterrupt
 
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         RUNS["sssp"](grid, memory="10%", threads=threads, watch=watch)
     assert time.monotonic() - start < 20
-    assert len(seen) == settle.STEPS + 3
+    assert len(seen) == settling.STEPS + 3
     assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("isthmus")]
     assert np.array_equal(RUNS["bfs"](grid, memory="10%").values, RUNS["bfs"](grid).values), "the graph is as usable as before"
 
@@ -176,9 +178,9 @@ def test_an_interrupt_while_it_settles(grid, threads):
 @pytest.mark.parametrize("memory", ["40%", "90%"])
 def test_what_the_cache_held_is_forgotten(shuffled, memory, monkeypatch):
     """Settling uses the cache's memory, finds that it does not pay, and steps go on."""
-    monkeypatch.setattr("isthmus.runtime.setup.profile_of", lambda *_: replace(GUESS, bandwidth=1e13))  # whole partitions
+    monkeypatch.setattr("isthmus.link.opening.profile_of", lambda *_: replace(GUESS, bandwidth=1e13))  # whole partitions
     sides.mostly_cache(monkeypatch, 1 << 16)
-    monkeypatch.setattr(settle.Settling, "pays", lambda self: self.loads < 30)
+    monkeypatch.setattr(settling.SettlingPartitions, "pays", lambda self: self.loads < 30)
     far = ist.bfs(shuffled, 0, memory=memory)
     assert np.array_equal(far.values, ist.bfs(shuffled, 0).values)
     assert len(far.trace) > 100, "it did go back"
@@ -192,10 +194,11 @@ def reach(value, share=1.0):
 
 def test_values_that_are_infinite(grid, monkeypatch):
     """More urgent than anything, not nothing to do."""
-    settled, run = [], settle.Settling.run
-    monkeypatch.setattr(settle.Settling, "run", lambda self, *given: settled.append(run(self, *given)))
+    settled, run = [], settling.SettlingPartitions.run
+    monkeypatch.setattr(settling.SettlingPartitions, "run", lambda self, *given: settled.append(run(self, *given) or self.pending))
     assert (ist.run(reach(source=5), grid, memory="20%").values == np.inf).all()
-    assert settled == [True]
+    assert settled, "it was tried"
+    assert settled[-1] is False, "and nothing was left"
 
 
 def test_a_budget_for_two_partitions(grid, tmp_path: Path):
@@ -206,17 +209,17 @@ def test_a_budget_for_two_partitions(grid, tmp_path: Path):
 
 def test_a_member_without_work_brings_what_comes_next(grid, monkeypatch):
     """Which happens when one waits for another, so not in every run."""
-    foreseen, look = [], settle.Settling._foreseen
+    foreseen, look = [], Settling._foreseen
 
-    def spy(self):
-        foreseen.append(look(self))
+    def spy(self, standing):
+        foreseen.append(look(self, standing))
         return foreseen[-1]
 
-    monkeypatch.setattr(settle.Settling, "_foreseen", spy)
+    monkeypatch.setattr(Settling, "_foreseen", spy)
     expected = RUNS["sssp"](grid).values
     for _ in range(20):
         assert np.array_equal(RUNS["sssp"](grid, memory="20%", threads=2).values, expected)
-        if any(p is not None for p in foreseen):
+        if any(p != NONE for p in foreseen):
             return
     pytest.fail("nobody looked ahead")
 

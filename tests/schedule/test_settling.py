@@ -134,7 +134,8 @@ def test_any_order_of_events_works_off_all_that_waits(data):
     """Runs make others wait, a few times; nothing that runs or comes is evicted, and it ends with nothing waiting."""
     count, places, members = data.draw(st.integers(1, 7)), data.draw(st.integers(2, 4)), data.draw(st.integers(1, 3))
     unit_of = st.integers(0, count - 1)
-    schedule, standing = Settling(members, OFTEN), standing_of(count=count, room=places, pending=data.draw(st.dictionaries(unit_of, unit_of)))
+    pending = data.draw(st.dictionaries(unit_of, unit_of))
+    schedule, standing = Settling(members, OFTEN), standing_of(count=count, room=places, pending=pending)
     budget = data.draw(st.integers(0, 12))  # of wakes
     for _ in range(2000):
         if schedule.done(standing):

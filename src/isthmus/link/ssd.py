@@ -145,4 +145,4 @@ class SsdLink(Link):
             self._threads.shutdown(cancel_futures=True)
         for file in self._files:
             os.close(file)
-        self._files = []
+        self._files, self._arrays, self._held = [], [], []  # an error that was raised here may keep the link
