@@ -28,7 +28,7 @@ def active(frontier):
 
 def make(n, chosen, kind):
     frontier = Frontier(n, 2)
-    frontier.start(None if kind == "everyone" else np.array(sorted(chosen), np.int64))
+    frontier.start(None if kind == "all_active" else np.array(sorted(chosen), np.int64))
     if kind == "dense":
         frontier.list = None
     return frontier
@@ -38,7 +38,7 @@ subsets = st.integers(1, 70).flatmap(lambda n: st.tuples(st.just(n), st.sets(st.
 
 
 @settings(max_examples=150, deadline=None)
-@given(drawn=subsets, kind=st.sampled_from(["sparse", "dense", "everyone"]))
+@given(drawn=subsets, kind=st.sampled_from(["sparse", "dense", "all_active"]))
 def test_without_those_that_are_held(team, drawn, kind):
     n, chosen, held = drawn
     frontier = make(n, chosen, kind)
@@ -111,11 +111,11 @@ def test_everyone_is_as_active_as_all_of_them(team, lengths, arcs, weight_width,
     """Where lists have gaps, too: these are no edges, and blocks that hold nothing else are not touched."""
     lists = lists_of(lengths, None if gap is None else [gap] * len(lengths))
     partitions = cut(lists, 4 + weight_width, arcs * (4 + weight_width))
-    everyone, dense = (
+    all_active, dense = (
         make(len(lengths), range(len(lengths)), kind).activity(partitions, lists, 4, weight_width, 64, team, shares)
-        for kind in ("everyone", "dense")
+        for kind in ("all_active", "dense")
     )
     for name in ("vertices", "edges", "blocks"):
-        assert getattr(everyone, name).tolist() == getattr(dense, name).tolist()
-    assert everyone.edges.tolist() == everyone.partition_edges.tolist()
-    assert everyone.partition_slots.sum() == lists.slots
+        assert getattr(all_active, name).tolist() == getattr(dense, name).tolist()
+    assert all_active.edges.tolist() == all_active.partition_edges.tolist()
+    assert all_active.partition_slots.sum() == lists.slots

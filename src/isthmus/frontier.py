@@ -64,7 +64,7 @@ class Frontier:
         self.queues = np.empty((threads, queue_size(vertices)), np.uint32)
         self.used = np.zeros(threads, np.int64)  # entries wanted in each queue; more than its size: overflow
         self.list: Array | None = np.empty(0, np.uint32)  # the active vertices, ascending; None: see the marks
-        self.everyone = False
+        self.all_active = False
         self.loose = False  # queues may hold vertices twice, or that are not marked any more
         self.count = 0
 
@@ -73,7 +73,7 @@ class Frontier:
 
     def start(self, active: Array | None) -> None:
         """Begin with these vertices, or with everyone."""
-        self.everyone = active is None
+        self.all_active = active is None
         if active is None:
             self.list, self.count = None, self.vertices
             return
@@ -108,7 +108,7 @@ class Frontier:
 
     def take_marks(self, count: int) -> None:
         """The marks were rewritten from outside: `count` vertices are active."""
-        self.list, self.everyone, self.count = None, False, count
+        self.list, self.all_active, self.count = None, False, count
 
     def bits(self, out: Array) -> None:
         """The marks as a bitmap, vertex v at bit v % 64 of word v // 64."""
@@ -118,14 +118,14 @@ class Frontier:
     def without(self, held: Array, scratch: Array, team: Any) -> Frontier:
         """The active vertices that are not held; they share all about the next iteration. `scratch`: as large as the marks."""
         others = copy.copy(self)
-        others.everyone = False
+        others.all_active = False
         if self.list is not None:
             others.list = self.list[held[self.list] == 0]
             others.count = int(others.list.size)
         else:
             others.marks = scratch
             kept = team.split(
-                lambda a, b: vertices.mark_others(a, b, self.marks, self.everyone, held, scratch), self.vertices
+                lambda a, b: vertices.mark_others(a, b, self.marks, self.all_active, held, scratch), self.vertices
             )
             others.count = int(sum(kept))
         return others
@@ -134,7 +134,7 @@ class Frontier:
         """The marked vertices become the active ones."""
         self._clear()
         self.marks, self.next_marks = self.next_marks, self.marks
-        self.everyone = False
+        self.all_active = False
         if (self.used <= self.queues.shape[1]).all():
             parts = [queue[:used] for queue, used in zip(self.queues, self.used, strict=True) if used]
             self.list = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.uint32)
@@ -158,7 +158,7 @@ class Frontier:
             begin, end = np.searchsorted(self.list, (first, last))
             return self.list[begin:end]
         out = np.empty(last - first, np.uint32)
-        return out[: rows.list_marked(self.marks, self.everyone, first, last, out)]
+        return out[: rows.list_marked(self.marks, self.all_active, first, last, out)]
 
     def activity(
         self, partitions: Partitions, lists: Lists, width: int, weight_width: int, block: int, team: Any, shares: bool = True
@@ -176,7 +176,7 @@ class Frontier:
 
         def one(p: int) -> None:
             rows.activity_of_range(
-                p, partitions.first[p], partitions.last[p], self.marks, self.everyone, *lists.arrays,
+                p, partitions.first[p], partitions.last[p], self.marks, self.all_active, *lists.arrays,
                 partitions.cuts[p], partitions.cuts[p + 1], width, weight_width, block, shares,
                 found.vertices, found.edges, found.blocks,
             )  # fmt: skip
@@ -186,7 +186,7 @@ class Frontier:
 
     def edges(self, lists: Lists, team: Any) -> int:
         """How many edges the active vertices have."""
-        if self.everyone:
+        if self.all_active:
             return lists.arcs
         if self.list is not None:
             return int(rows.edges_of_rows(self.list, *lists.arrays))

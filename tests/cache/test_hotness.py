@@ -33,16 +33,16 @@ def counts(*values):
 
 def test_heat_counts_uses_and_stays_at_the_top(team):
     hotness = counts(254, 255, 3, 0, 0, 0)
-    sparse, dense, everyone = Frontier(6, 1), Frontier(6, 1), Frontier(6, 1)
+    sparse, dense, all_active = Frontier(6, 1), Frontier(6, 1), Frontier(6, 1)
     for front in (sparse, dense):
         front.start(np.array([0, 1, 4]))
     dense.list = None
-    everyone.start(None)
+    all_active.start(None)
     heat(hotness, sparse, team)
     assert hotness.tolist() == [255, 255, 3, 0, 1, 0]
     heat(hotness, dense, team)
     assert hotness.tolist() == [255, 255, 3, 0, 2, 0]
-    heat(hotness, everyone, team)
+    heat(hotness, all_active, team)
     assert hotness.tolist() == [255, 255, 4, 1, 3, 1]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.kernels import buckets, gang
+from isthmus.kernels import gang
 from isthmus.programs import sssp
 
 

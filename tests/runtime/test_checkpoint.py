@@ -365,7 +365,7 @@ def test_a_frontier_comes_back(start, folder):
     other.start(np.array([1, 2, 3]))
     saved.write(folder, {}, checkpoints.remember(frontier))
     checkpoints.recall(other, **saved.Saved(folder).load({"marks": other.marks}))
-    assert (other.count, other.everyone, other.list is None) == (frontier.count, frontier.everyone, frontier.list is None)
+    assert (other.count, other.all_active, other.list is None) == (frontier.count, frontier.all_active, frontier.list is None)
     assert (other.rows(0, 50_000) == frontier.rows(0, 50_000)).all()
     assert (other.marks == frontier.marks).all()
 

@@ -74,7 +74,7 @@ RERUN = ("sssp", "own", "spread", "weighted", "spread from one", "widest")
 def variants(monkeypatch):
     """Subway without its rounds, and whole partitions with them."""
     monkeypatch.setitem(recipes.RECIPES, "once", replace(recipes.RECIPES["subway"], name="once", rounds={}))
-    monkeypatch.setitem(recipes.RECIPES, "rerun", Recipe("rerun", Fixed("rerun", FILTER), rounds={"filter": UNTIL_SETTLED}))
+    monkeypatch.setitem(recipes.RECIPES, "rerun", Recipe("rerun", Fixed("rerun", FILTER), further_runs={"filter": UNTIL_SETTLED}))
     monkeypatch.setitem(recipes.RECIPES, "kept", Recipe(
         "kept", Fixed("kept", FILTER), "partitions", rounds={"filter": UNTIL_SETTLED, "cache": UNTIL_SETTLED}))  # fmt: skip
 

@@ -47,7 +47,7 @@ def heat(hotness: Array, frontier: Frontier, team: Any) -> None:
     if frontier.list is not None:
         kernels.heat_rows(frontier.list, hotness)
     else:
-        team.split(lambda a, b: kernels.heat_range(a, b, frontier.marks, frontier.everyone, hotness), hotness.size)
+        team.split(lambda a, b: kernels.heat_range(a, b, frontier.marks, frontier.all_active, hotness), hotness.size)
 
 
 def candidates(hotness: Array, lists: Lists, capacity: int, team: Any) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 
 from isthmus.cache.cache import Cache, Held
 from isthmus.cache.partitions import blocks_of
-from isthmus.engines.engine import Delivery, Runs, Side, Task
+from isthmus.engines.engine import Delivery, Ranges, Side, Task
 from isthmus.engines.filter import as_rows
 from isthmus.frontier import Activity, Frontier
 from isthmus.link.link import Array
@@ -66,7 +66,7 @@ class PartitionCache(Cache):
         self._serving[at] = True
         base = parts.cuts[here] - at * (self._zone // side.width)
         weight_base = parts.cuts[here] - at * (self._weight_zone // side.weight_width) if side.weight_width else base
-        runs = Runs(parts.first[here], parts.last[here], parts.cuts[here], parts.cuts[here + 1], base, weight_base)
+        runs = Ranges(parts.first[here], parts.last[here], parts.cuts[here], parts.cuts[here + 1], base, weight_base)
         edges = runs if frontier.list is None else as_rows(runs, frontier, side)
         delivery = Delivery(Task(self._engine, side, here), self._targets, self._weights, edges)
         counts = (activity.vertices.copy(), activity.edges.copy(), activity.blocks.copy())

@@ -33,7 +33,7 @@ class Side:
     first_section: int = 0  # index of the targets among the link's sections; weights follow
     block: int = 4096  # bytes of the link's blocks
     shares: bool = True  # lists that lie in the same block are read together
-    everyone: Activity | None = None  # what is active when everyone is: worked out once
+    all_active: Activity | None = None  # what is active when everyone is: worked out once
     last_edges: Array | None = None  # active one iteration ago, by partition
 
     @property
@@ -69,7 +69,7 @@ class Buffer:
 
 
 @dataclass
-class Runs:
+class Ranges:
     """Runs of vertices whose edges lie side by side: edges begin:end of vertices first:last, from base on."""
 
     first: Array
@@ -97,17 +97,17 @@ class Delivery:
     task: Task
     targets: Array
     weights: Array | None
-    edges: Runs | Rows
+    edges: Ranges | Rows
     buffer: Buffer | None = None  # to give back
     bytes: int = 0  # moved over the link for it
     requests: int = 0
     seconds: float = 0.0
     moved: Moved | None = None  # what a modelled link counted
     number: int = -1  # its place among those that came in this iteration
-    runs: Runs | None = None  # where whole partitions lie, when they came whole
+    runs: Ranges | None = None  # where whole partitions lie, when they came whole
     pieces_left: int = 0  # while it is being worked on
-    rounds: int = 0  # how often it was worked on again
-    again_edges: int = 0  # followed in these rounds
+    further_runs: int = 0  # how often it was run again
+    again_edges: int = 0  # followed in these runs
 
 
 GetBuffer = Callable[[], Buffer]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from isthmus.engines.engine import Buffer, Cost, Delivery, Engine, GetBuffer, Pass, Rows, Runs, Side, Task, zones
+from isthmus.engines.engine import Buffer, Cost, Delivery, Engine, GetBuffer, Pass, Ranges, Rows, Side, Task, zones
 from isthmus.frontier import Frontier
 from isthmus.kernels import rows
 from isthmus.link.link import Array, Link
@@ -65,8 +65,8 @@ class Filter(Engine):
             clock = time.perf_counter()
             # Almost always everything fits; a single partition larger than the buffer comes in pieces.
             stop = end if begin.size > 1 else np.minimum(end, begin + capacity(side, buffer))
-            delivery = self._bring(task, Runs(first, last, begin, stop, begin, begin), link, buffer, channel)
-            assert isinstance(delivery.edges, Runs)
+            delivery = self._bring(task, Ranges(first, last, begin, stop, begin, begin), link, buffer, channel)
+            assert isinstance(delivery.edges, Ranges)
             delivery.runs = delivery.edges
             if frontier.list is not None:
                 delivery.edges = as_rows(delivery.runs, frontier, side)
@@ -75,7 +75,7 @@ class Filter(Engine):
             left = stop < end
             begin, end, first, last = stop[left], end[left], first[left], last[left]
 
-    def _bring(self, task: Task, runs: Runs, link: Link, buffer: Buffer, channel: int) -> Delivery:
+    def _bring(self, task: Task, runs: Ranges, link: Link, buffer: Buffer, channel: int) -> Delivery:
         side, block = task.side, link.profile.block
         at, sizes = outward(runs.begin, runs.end, side.width, block)
         weight_at, weight_sizes = outward(runs.begin, runs.end, side.weight_width, block) if side.weight_width else (at[:0], at[:0])
@@ -110,7 +110,7 @@ def outward(begin: Array, end: Array, width: int, block: int) -> tuple[Array, Ar
     return at, -(-end * width // block) * block - at
 
 
-def as_rows(runs: Runs, frontier: Frontier, side: Side) -> Rows:
+def as_rows(runs: Ranges, frontier: Frontier, side: Side) -> Rows:
     """Name the active rows of runs, so that the kernel skips the rest without looking at it."""
     pieces = []
     for k in range(runs.first.size):

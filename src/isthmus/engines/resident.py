@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from isthmus.engines.engine import Delivery, Engine, GetBuffer, Means, Runs, Side, Task
+from isthmus.engines.engine import Delivery, Engine, GetBuffer, Means, Ranges, Side, Task
 from isthmus.engines.filter import as_rows
 from isthmus.frontier import Frontier
 from isthmus.link.link import Array, Link
@@ -33,6 +33,6 @@ class Resident(Engine):
     def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
         targets, weights = self.arrays[task.side.name]
         zero = np.zeros(1, np.int64)
-        everything = Runs(zero, zero + frontier.vertices, zero, zero + task.side.lists.slots, zero, zero)
+        everything = Ranges(zero, zero + frontier.vertices, zero, zero + task.side.lists.slots, zero, zero)
         edges = everything if frontier.list is None else as_rows(everything, frontier, task.side)
         yield Delivery(task, targets, weights, edges)

@@ -29,13 +29,13 @@ def heat_rows(rows: Any, hotness: Any) -> Any:
 
 
 @kernel
-def heat_range(first: Any, last: Any, marks: Any, everyone: Any, hotness: Any) -> Any:
-    """The marked vertices of first:last were used once more; `everyone`: all of them."""
+def heat_range(first: Any, last: Any, marks: Any, all_active: Any, hotness: Any) -> Any:
+    """The marked vertices of first:last were used once more; `all_active`: all of them."""
     words = marks.view(np.uint64)
     u = int64(first) - 1
     while u + 1 < last:
         u += 1
-        if everyone or marks[u]:
+        if all_active or marks[u]:
             heat(hotness, u)
         else:
             u = skip_unmarked(words, u, last)

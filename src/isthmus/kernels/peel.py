@@ -37,7 +37,7 @@ def remove_rows(rows: Any, k: Any, cores: Any) -> Any:
 
 
 @kernel
-def remove_range(first: Any, last: Any, marks: Any, everyone: Any, k: Any, cores: Any) -> Any:
+def remove_range(first: Any, last: Any, marks: Any, all_active: Any, k: Any, cores: Any) -> Any:
     for v in range(first, last):
-        if everyone or marks[v]:
+        if all_active or marks[v]:
             cores[v] = k

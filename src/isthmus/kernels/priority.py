@@ -41,16 +41,16 @@ def contribution_of_rows(
 
 @kernel
 def contribution_of_range(
-    first: Any, last: Any, marks: Any, everyone: Any, list_begins: Any, list_ends: Any, begin: Any, end: Any,
+    first: Any, last: Any, marks: Any, all_active: Any, list_begins: Any, list_ends: Any, begin: Any, end: Any,
     accumulative: Any, values: Any, pending: Any,
 ) -> Any:  # fmt: skip
-    """The same for one partition, whose active vertices are marked; `everyone`: all of them."""
+    """The same for one partition, whose active vertices are marked; `all_active`: all of them."""
     total = 0.0
     words = marks.view(np.uint64)
     u = int64(first) - 1
     while u + 1 < last:
         u += 1
-        if not everyone and marks[u] == 0:
+        if not all_active and marks[u] == 0:
             u = skip_unmarked(words, u, last)
         elif max(list_begins[u], begin) < min(list_ends[u], end):
             total += contribution(u, accumulative, values, pending)

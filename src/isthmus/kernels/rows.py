@@ -62,15 +62,15 @@ def activity_of_rows(
 
 @kernel
 def activity_of_range(
-    p: Any, first: Any, last: Any, marks: Any, everyone: Any, list_begins: Any, list_ends: Any, begin: Any, end: Any,
+    p: Any, first: Any, last: Any, marks: Any, all_active: Any, list_begins: Any, list_ends: Any, begin: Any, end: Any,
     width: Any, weight_width: Any, block: Any, shares: Any, active: Any, edges: Any, blocks: Any,
 ) -> Any:  # fmt: skip
-    """The same for one partition whose active vertices are marked; `everyone`: all of them."""
+    """The same for one partition whose active vertices are marked; `all_active`: all of them."""
     last_block = weight_last = int64(-1)
     vertices = total = touched = int64(0)
     words = marks.view(np.uint64)
     u = int64(first) - 1
-    if everyone and shares and begin < end:
+    if all_active and shares and begin < end:
         for v in range(first, last):
             size = min(list_ends[v], end) - max(list_begins[v], begin)
             vertices += size > 0
@@ -84,7 +84,7 @@ def activity_of_range(
             vertices = total = int64(0)
     while u + 1 < last:
         u += 1
-        if not everyone and marks[u] == 0:
+        if not all_active and marks[u] == 0:
             u = skip_unmarked(words, u, last)
             continue
         low, high = max(list_begins[u], begin), min(list_ends[u], end)
@@ -114,14 +114,14 @@ def arcs_between(begin: Any, end: Any, first: Any, last: Any, list_begins: Any, 
 
 
 @kernel
-def list_marked(marks: Any, everyone: Any, first: Any, last: Any, out: Any) -> Any:
+def list_marked(marks: Any, all_active: Any, first: Any, last: Any, out: Any) -> Any:
     """The marked vertices of first:last; returns how many."""
     count = 0
     words = marks.view(np.uint64)
     u = int64(first) - 1
     while u + 1 < last:
         u += 1
-        if everyone or marks[u]:
+        if all_active or marks[u]:
             out[count] = u
             count += 1
         else:

@@ -82,12 +82,12 @@ def push_rows(
 
 @compiled
 def push_range(
-    first, last, begin, end, base, weight_base, active, everyone, list_begins, list_ends, targets, weights, state, params, marks, queue,
+    first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, targets, weights, state, params, marks, queue,
     used
 ):
     """Edges begin:end of the active vertices first:last; edge e lies at targets[e - base], weights[e - weight_base]."""
     for u in range(first, last):
-        if not everyone and active[u] == 0:
+        if not all_active and active[u] == 0:
             continue
         low, high = max(list_begins[u], begin), min(list_ends[u], end)
         if low >= high:
@@ -131,12 +131,12 @@ def push_rows(
 
 @compiled
 def push_range(
-    first, last, begin, end, base, weight_base, active, everyone, list_begins, list_ends, targets, weights, state, params, marks, queue,
+    first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, targets, weights, state, params, marks, queue,
     used
 ):
     for v in range(first, last):
         low, high = max(list_begins[v], begin), min(list_ends[v], end)
-        if low >= high or (not everyone and active[v] == 0):
+        if low >= high or (not all_active and active[v] == 0):
             continue
         total = nothing(params)
         for e in range(low, high):
@@ -172,11 +172,11 @@ def seek_rows(
 
 @compiled
 def seek_range(
-    first, last, begin, end, base, weight_base, active, everyone, list_begins, list_ends, targets, weights, state, params, marks, queue,
+    first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, targets, weights, state, params, marks, queue,
     used
 ):
     for u in range(first, last):
-        if (not everyone and active[u] == 0) or marks[u]:
+        if (not all_active and active[u] == 0) or marks[u]:
             continue
         for e in range(max(list_begins[u], begin), min(list_ends[u], end)):
             if found(u, np.int64(targets[e - base]), state, params):

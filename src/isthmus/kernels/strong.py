@@ -75,7 +75,7 @@ def settle_rows(rows: Any, components: Any, colors: Any) -> Any:
 
 
 @kernel
-def settle_range(first: Any, last: Any, marks: Any, everyone: Any, components: Any, colors: Any) -> Any:
+def settle_range(first: Any, last: Any, marks: Any, all_active: Any, components: Any, colors: Any) -> Any:
     for v in range(first, last):
-        if everyone or marks[v]:
+        if all_active or marks[v]:
             settle(int64(v), components, colors)

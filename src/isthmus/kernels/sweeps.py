@@ -99,7 +99,7 @@ def add_up(sums: Any, mass: Any, stuck: Any, change: Any) -> None:
 
 @quick_kernel
 def sweep_range(
-    first: Any, last: Any, begin: Any, end: Any, base: Any, weight_base: Any, active: Any, everyone: Any, list_begins: Any,
+    first: Any, last: Any, begin: Any, end: Any, base: Any, weight_base: Any, active: Any, all_active: Any, list_begins: Any,
     list_ends: Any, targets: Any, weights: Any, state: Any, params: Any, marks: Any, queue: Any, used: Any,
 ) -> Any:  # fmt: skip
     """Renew the shares of first:last from their in-neighbours', `over` times as far as these say; in place of a program's `push_range`.
@@ -114,7 +114,7 @@ def sweep_range(
     mass = stuck = change = 0.0
     for v in range(first, last):
         low, high = max(list_begins[v], begin), min(list_ends[v], end)
-        if (low >= high and marks is not None) or (not everyone and active[v] == 0):
+        if (low >= high and marks is not None) or (not all_active and active[v] == 0):
             continue
         goal = aim(v, list_begins, list_ends, rules, shares)
         total = real(0)

@@ -21,9 +21,9 @@ def take_rows(rows: Any, values: Any, residual: Any, deltas: Any) -> Any:
 
 
 @kernel
-def take_range(first: Any, last: Any, marks: Any, everyone: Any, values: Any, residual: Any, deltas: Any) -> Any:
+def take_range(first: Any, last: Any, marks: Any, all_active: Any, values: Any, residual: Any, deltas: Any) -> Any:
     for u in range(first, last):
-        if everyone or marks[u]:
+        if all_active or marks[u]:
             deltas[u] = residual[u]
             values[u] += residual[u]
             residual[u] = 0.0
@@ -63,11 +63,11 @@ def mark_left(left: Any, marks: Any, first: Any, last: Any) -> Any:
 
 
 @kernel
-def mark_others(first: Any, last: Any, marks: Any, everyone: Any, held: Any, out: Any) -> Any:
-    """Mark the marked vertices (`everyone`: all) that are not held; returns how many."""
+def mark_others(first: Any, last: Any, marks: Any, all_active: Any, held: Any, out: Any) -> Any:
+    """Mark the marked vertices (`all_active`: all) that are not held; returns how many."""
     count = 0
     for u in range(first, last):
-        out[u] = (everyone or marks[u]) and not held[u]
+        out[u] = (all_active or marks[u]) and not held[u]
         count += out[u]
     return count
 

@@ -18,7 +18,7 @@ SWITCHES: dict[str, dict[str, Any]] = {  # parts that a recipe can do without, a
     "merge": {"merge": False},
     "correct": {"correct": False},
     "ahead": {"ahead": False},
-    "recompute": {"recompute": False, "rounds": {}},
+    "recompute": {"recompute": False, "further_runs": {}},
     "combine": {"combine": "apart"},
     "order": {"order": "plain"},
     "queue": {"queue": False},
@@ -37,8 +37,8 @@ class Recipe:
     name: str
     policy: Policy
     cache: str = "none"  # or partitions, vertices, pages
-    rounds: Mapping[str, int] = field(default_factory=dict)  # by engine, how often a delivery is worked on again, where any order will do
-    worthwhile: bool = False  # on a modelled device: mind what launches, copies and further rounds cost
+    further_runs: Mapping[str, int] = field(default_factory=dict)  # by engine, how often a delivery is worked on again, where any order will do
+    weighs_launches: bool = False  # on a modelled device: mind what launches, copies and further rounds cost
     settle: bool = False  # work partitions to a standstill on graphs with long paths
     merge: bool = False  # read over gaps that cost less than another request
     correct: bool = False  # correct the link's rates by what reads really took
@@ -85,4 +85,4 @@ class Recipe:
         timeless = replace(self, settle=False, merge=False, correct=False, ahead=False, turns=bool(self.modelled))
         if not self.modelled or sides > 1:
             return timeless
-        return replace(timeless, **{**self.modelled, **({"rounds": {}} if levels else {})})
+        return replace(timeless, **{**self.modelled, **({"further_runs": {}} if levels else {})})

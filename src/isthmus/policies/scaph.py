@@ -7,7 +7,7 @@ knows, so the paper decides by what it has: UD, the edges of the active vertices
     UD > alpha x edges of the partition, or
     UD > beta x edges of the partition, and UD has grown since the last iteration.
 
-High-value partitions are run again by `schedule/rounds.py`; of low-value ones UD is packed, moved and run once. The
+High-value partitions are run again by `schedule/levels.py`; of low-value ones UD is packed, moved and run once. The
 evaluation (section 6.3) compares four variants: HVSP takes everything for high, LVSP everything for low, HBASE runs a
 loaded partition several times at once instead of through the queue (after CLIP), LBASE is LVSP without the packing, so
 whole partitions run once (after Graphie) and stay while there is room. All of them bring and run whole partitions one by one.

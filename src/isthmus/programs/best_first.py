@@ -25,7 +25,7 @@ class BestFirst:
         self.bound: float | None = None
 
     def part(self, values: Array, frontier: Any, facts: Facts) -> None:
-        if frontier.list is not None or frontier.everyone:
+        if frontier.list is not None or frontier.all_active:
             return
         if frontier.edges(facts.lists, facts.team) * WORTH < facts.lists.arcs:
             return

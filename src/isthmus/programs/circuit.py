@@ -67,7 +67,7 @@ class Circuit(Program):
     """
 
     name = "circuit"
-    everyone = True
+    all_active = True
     pulls = True
     order_free = False
     state_bytes = 48

@@ -93,7 +93,7 @@ class CoreNumber(Program):
         if frontier.list is not None:
             peel.remove_rows(frontier.list, k, cores)
             return
-        facts.team.split(lambda a, b: peel.remove_range(a, b, frontier.marks, frontier.everyone, k, cores), facts.vertices)
+        facts.team.split(lambda a, b: peel.remove_range(a, b, frontier.marks, frontier.all_active, k, cores), facts.vertices)
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         if frontier.none_next():

@@ -320,7 +320,7 @@ def take(state: State, frontier: Any, facts: Facts) -> None:
         vertices.take_rows(frontier.list, values, residual, deltas)
         return
     facts.team.split(
-        lambda a, b: vertices.take_range(a, b, frontier.marks, frontier.everyone, values, residual, deltas), facts.vertices
+        lambda a, b: vertices.take_range(a, b, frontier.marks, frontier.all_active, values, residual, deltas), facts.vertices
     )
 
 

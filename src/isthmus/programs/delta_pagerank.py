@@ -54,7 +54,7 @@ def pushing(divisor: Scalar, carried: Scalar) -> Functions:
 class DeltaPageRank(PageRank):
     """The same options and the same answer, within `tol`."""
 
-    everyone = False
+    all_active = False
     order_free = True
     reruns = True
     prefetched_array = 1  # residuals

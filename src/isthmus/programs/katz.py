@@ -30,7 +30,7 @@ class Katz(Program):
     """`tol` bounds the relative error of every entry. `weight`: a walk counts the product of its weights."""
 
     name = "katz"
-    everyone = True
+    all_active = True
     state_bytes = 24
     columns = (Column("katz_centrality", within=Within.RELATIVE),)
 

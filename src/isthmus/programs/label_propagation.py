@@ -4,7 +4,7 @@ Everyone starts with its own label and, in each of `max_iter` synchronous rounds
 around it, the smallest of several. Both directions of an edge count, so an edge that is there in both counts twice.
 An undirected edge counts once for either end.
 
-The commonest label needs the whole list of a vertex, so a round takes the vertices run by run (`lists.Runs`): labels
+The commonest label needs the whole list of a vertex, so a round takes the vertices run by run (`windows.Windows`): labels
 are gathered in a table, each list is sorted and its longest stretch taken. A hub whose list is larger than the table
 makes a run of its own, in which the table counts labels instead. Each edge moves once per round and side, but for
 partitions that two runs share. A round that changes nothing is the last.
@@ -23,8 +23,8 @@ from isthmus.kernels.atomics import atomic_add
 from isthmus.programs.algorithm import Answer, Option, Runner, algorithm
 from isthmus.programs.column import Column, Holds
 from isthmus.programs.functions import Functions
-from isthmus.programs.lists import Runs
 from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.windows import Windows
 
 LABELS, CURSORS, TABLE, FRESH = range(4)
 
@@ -67,7 +67,7 @@ class LabelPropagation(Program):
         n = facts.vertices
         naturals = facts.naturals()
         labels = np.arange(n, dtype=np.uint32) if naturals is None else naturals.astype(np.uint32)
-        runs = Runs.of(facts, 4)
+        runs = Windows.of(facts, 4)
         arrays = (labels, np.empty(n, np.uint32), np.empty(runs.room, np.uint32), np.empty(n, np.uint32))
         start = runs.start() if self.rounds else np.empty(0, np.int64)
         return State(arrays, start, (0,), {"runs": runs, "first": 0, "changed": 0})

@@ -38,7 +38,7 @@ class PageRank(Program):
     """
 
     name = "pagerank"
-    everyone = True
+    all_active = True
     order_free = False  # every edge counts once per iteration
     sweeps = True  # in place, where in-edges are stored
     columns = (Column("pagerank", within=Within.TOTAL),)

@@ -72,7 +72,7 @@ class PersonalizedPageRank(Program):
     """
 
     name = "personalized_pagerank"
-    everyone = True
+    all_active = True
     order_free = False  # every edge counts once per iteration
     columns = (Column("pagerank_*", within=Within.TOTAL),)
 

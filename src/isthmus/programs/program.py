@@ -71,8 +71,8 @@ class Program(ABC):
     name: str = "program"
     sides: tuple[str, ...] = ("out",)
     order_free: bool = True
-    everyone: bool = False  # every vertex is active in every iteration
-    pulls: bool = False  # follows the edges backwards, summing up what arrives; needs `everyone`
+    all_active: bool = False  # every vertex is active in every iteration
+    pulls: bool = False  # follows the edges backwards, summing up what arrives; needs `all_active`
     max_iter: int | None = None
     prefetched_array: int = 0  # the state array that an edge reads or writes at its head, which kernels ask for in advance
     state_bytes: int = 8  # near memory per vertex

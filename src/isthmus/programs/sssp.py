@@ -13,7 +13,7 @@ import numpy as np
 from isthmus import sizes
 from isthmus.checks import is_real
 from isthmus.errors import OptionError
-from isthmus.kernels import buckets, gang, traversal
+from isthmus.kernels import delta_stepping, gang, traversal
 from isthmus.kernels.vertices import reach, widen
 from isthmus.programs.algorithm import Answer, Option, Runner, Vertex, algorithm
 from isthmus.programs.best_first import BestFirst
@@ -106,25 +106,25 @@ class SSSP(Monotone):
 
 
 class Paths:
-    """Shortest paths over near edges, bucket by bucket; see kernels.buckets."""
+    """Shortest paths over near edges, bucket by bucket; see kernels.delta_stepping."""
 
     def __init__(self, cutoff: Any, facts: Facts, edges: NearEdges, distances: Array, none: Any, seen: Seen) -> None:
         self._cutoff, self._team, self._edges, self._distances, self._none, self._seen = cutoff, facts.team, edges, distances, none, seen
         self._relaxed = np.full(facts.vertices, none, distances.dtype)
         self._per = 1 / self._width(facts.vertices)
         members = facts.team.size
-        chunks = members * (buckets.RING + 1) + sizes.now.bucket_entries * -(-facts.vertices // buckets.CHUNK)
-        self._items, self._tables = np.empty(chunks * buckets.CHUNK, np.uint32), np.empty((members, chunks), np.int64)
+        chunks = members * (delta_stepping.RING + 1) + sizes.now.bucket_entries * -(-facts.vertices // delta_stepping.CHUNK)
+        self._items, self._tables = np.empty(chunks * delta_stepping.CHUNK, np.uint32), np.empty((members, chunks), np.int64)
         self._laid, self._taken = (np.zeros(3 * members * gang.LINE, np.int64) for _ in range(2))
         self._links = np.empty(chunks, np.int32)
-        self._heads, self._fills = (np.empty((members, buckets.RING + 1), np.int32) for _ in range(2))
-        self._owns = np.zeros((members, buckets.OWN), np.int64)
-        self._gate = gang.gate(buckets.LINES)
+        self._heads, self._fills = (np.empty((members, delta_stepping.RING + 1), np.int32) for _ in range(2))
+        self._owns = np.zeros((members, delta_stepping.OWN), np.int64)
+        self._gate = gang.gate(delta_stepping.LINES)
 
     @property
     def beyond(self) -> bool:
         """Whether a path longer than the cutoff was seen."""
-        return bool(self._gate[buckets.BEYOND])
+        return bool(self._gate[delta_stepping.BEYOND])
 
     def _width(self, vertices: int) -> float:
         """Of a bucket. A mean weight over a mean degree: about as many vertices as there are neighbours."""
@@ -142,33 +142,34 @@ class Paths:
     def run(self) -> None:
         current = 0
         self._requeue(current)
-        while current != buckets.NONE:
-            self._gate[: buckets.USED] = self._taken[:] = 0
-            self._gate[buckets.NEXT : buckets.STOP] = buckets.NONE
+        while current != delta_stepping.NONE:
+            self._gate[: delta_stepping.USED] = self._taken[:] = 0
+            self._gate[delta_stepping.NEXT : delta_stepping.STOP] = delta_stepping.NONE
             current = self._relax(current)
-            if self._gate[buckets.LOST]:
+            if self._gate[delta_stepping.LOST]:
                 self._requeue(current)
 
     def _relax(self, current: int) -> int:
         edges, members, found = self._edges, self._team.size, [0] * self._team.size
 
         def work(member: int) -> None:
-            found[member] = buckets.relax_all(
+            found[member] = delta_stepping.relax_all(
                 member, members, self._gate, current, self._per, self._cutoff, *edges.lists.arrays, edges.targets, edges.weights,
                 self._distances, self._relaxed, self._items, self._links, self._tables, self._laid, self._taken,
                 self._heads, self._fills, self._owns,
             )  # fmt: skip
 
         self._team.gang(work, lambda: gang.abandon(self._gate))
-        rounds, vertices, walked = (int(self._owns[:, k].sum()) for k in (buckets.ROUNDS, buckets.VERTICES, buckets.EDGES))
-        self._owns[:, [buckets.ROUNDS, buckets.VERTICES, buckets.EDGES]] = 0
+        counts = [delta_stepping.ROUNDS, delta_stepping.VERTICES, delta_stepping.EDGES]
+        rounds, vertices, walked = (int(self._owns[:, k].sum()) for k in counts)
+        self._owns[:, counts] = 0
         records = rounds if rounds <= TOLD else TOLD // 16  # what follows is a mean in any case
         for _ in range(records):
             self._seen(vertices // records, walked // records)
         return found[0]
 
     def _requeue(self, current: int) -> None:
-        buckets.requeue(
+        delta_stepping.requeue(
             current, self._per, self._none, self._distances, self._items, self._links, self._heads, self._fills, self._owns, self._gate
         )  # fmt: skip
 

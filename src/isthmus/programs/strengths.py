@@ -26,7 +26,7 @@ class Strengths(Program):
     """The sum of every vertex's edge weights, in one pass."""
 
     name = "strengths"
-    everyone = True
+    all_active = True
     max_iter = 1
 
     def reads_weights(self) -> bool:

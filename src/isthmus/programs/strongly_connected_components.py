@@ -99,7 +99,7 @@ class StrongComponents(Program):
         if frontier.list is not None:
             strong.settle_rows(frontier.list, *settled)
             return
-        facts.team.split(lambda a, b: strong.settle_range(a, b, frontier.marks, frontier.everyone, *settled), facts.vertices)
+        facts.team.split(lambda a, b: strong.settle_range(a, b, frontier.marks, frontier.all_active, *settled), facts.vertices)
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         if frontier.none_next():

@@ -225,12 +225,12 @@ class Checkpoint:
 
 def remember(frontier: Frontier) -> dict[str, Any]:
     """Who is active, between two iterations."""
-    sparse = frontier.everyone or frontier.list is not None
-    return {"count": frontier.count, "everyone": frontier.everyone, "list": frontier.list, "marks": None if sparse else frontier.marks}
+    sparse = frontier.all_active or frontier.list is not None
+    return {"count": frontier.count, "all_active": frontier.all_active, "list": frontier.list, "marks": None if sparse else frontier.marks}
 
 
-def recall(frontier: Frontier, count: int, everyone: bool, list: Any, marks: Any) -> None:
-    frontier.count, frontier.everyone, frontier.list = count, everyone, list
+def recall(frontier: Frontier, count: int, all_active: bool, list: Any, marks: Any) -> None:
+    frontier.count, frontier.all_active, frontier.list = count, all_active, list
     if marks is None:
         frontier.marks[:] = 0
     if list is not None:

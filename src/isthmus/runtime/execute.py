@@ -96,7 +96,7 @@ def execute(program: Program, session: Session, watch: Watch, say: Callable[[str
     else:
         module = compile_program(program, facts, state, desk.sides[0], say)
         ready = time.perf_counter()
-        least_again = modelled.least_again(desk.sides[0]) if modelled is not None and chosen.worthwhile else 0
+        least_again = modelled.least_again(desk.sides[0]) if modelled is not None and chosen.weighs_launches else 0
         worker = Worker(module, program, state, session.team, least_again)
         loop = Loop(program, state, facts, frontier, desk, chosen, worker, session.team, run.trace, watch, modelled, checkpoint=saved)
         loop.staying = stay(loop, split)

@@ -64,7 +64,7 @@ class Loop:
         self.number = self.first = self.checkpoint.done if self.checkpoint is not None else 0
         self.unused: list[Delivery] = []  # fetched ahead, and then not needed
         reruns = may_rerun(program, self.desk.sides)
-        self.again: Mapping[str, int] = recipe.rounds if reruns else {}
+        self.again: Mapping[str, int] = recipe.further_runs if reruns else {}
         self.recompute = recipe.recompute and reruns and not program.levels and not self.again
         self.frontier.loose = bool(self.again) or self.recompute or self.staying is not None
         if self.again or self.staying is not None or not recipe.turns:
@@ -100,7 +100,7 @@ class Loop:
         self.serve_again(record)
         record.modelled = self.modelled.iteration() if self.modelled is not None else None
         more = self.program.after(self.state, self.frontier, self.facts, self.number + 1)
-        if not self.program.everyone:
+        if not self.program.all_active:
             self.frontier.advance()
         return more
 
@@ -193,17 +193,17 @@ class Loop:
 
     def activity(self, frontier: Frontier, side: Side) -> Activity:
         """Activity of a side; when all vertices are active it is the same in every iteration."""
-        if frontier.everyone and side.everyone is not None:
-            return side.everyone
+        if frontier.all_active and side.all_active is not None:
+            return side.all_active
         activity = frontier.activity(side.partitions, side.lists, side.width, side.weight_width, side.block, self.team, side.shares)
-        if frontier.everyone:
-            side.everyone = activity
+        if frontier.all_active:
+            side.all_active = activity
         return activity
 
     def combine(self, side: Side, activity: Activity, others: Activity, record: Iteration) -> list[Task]:
         """Ask the policy about partitions that are not held, and let each engine merge its own into few tasks."""
         profile = self.profile
-        if self.recipe.worthwhile and self.modelled is not None:
+        if self.recipe.weighs_launches and self.modelled is not None:
             profile = self.modelled.profile(self.desk.buffers.room, others, side.entry_bytes)
         choice = self.recipe.policy.choose(replace(others, last_edges=side.last_edges), profile, side.entry_bytes)
         side.last_edges = activity.edges
@@ -267,7 +267,7 @@ class Loop:
 
     def fetches_ahead(self) -> bool:
         """Whether the next iteration will want the same edges; the vertex cache reports misses only after serving."""
-        if not self.program.everyone or not self.recipe.ahead or self.recipe.cache == "vertices" or "resident" in self.desk.engines:
+        if not self.program.all_active or not self.recipe.ahead or self.recipe.cache == "vertices" or "resident" in self.desk.engines:
             return False
         return self.number > 0 and self.number + 1 != self.program.max_iter
 
@@ -280,7 +280,7 @@ class Loop:
         """How often deliveries of each engine are run again at once."""
         if record is not None and self.recompute and self.link_bound(record.active_edges):
             return {name: 1 for name, engine in self.desk.engines.items() if engine.rereads_when_link_bound}
-        device_bound = self.recipe.worthwhile and self.modelled is not None and not self.modelled.link_bound
+        device_bound = self.recipe.weighs_launches and self.modelled is not None and not self.modelled.link_bound
         return dict.fromkeys(self.again, 1) if device_bound else self.again
 
     def link_bound(self, edges: int) -> bool:

@@ -103,7 +103,7 @@ class Modelled:
             moved.add(delivery.moved or Moved())
         streamed = first.task.engine.streams
         edges = sum(edges for _, edges in job)
-        seconds = self.kernel(first, edges, 1 + sum(delivery.rounds for delivery, _ in job))
+        seconds = self.kernel(first, edges, 1 + sum(delivery.further_runs for delivery, _ in job))
         if not self._overlap:
             for resource, busy in ((HOST, moved.host_seconds), (LINK, moved.link_seconds), (DEVICE, seconds)):
                 self.clock.alone(resource, busy)
@@ -131,7 +131,7 @@ def followed(delivery: Delivery, frontier: Frontier) -> int:
     found = np.zeros((3, count), np.int64)
     for k in range(count):
         rows.activity_of_range(
-            k, edges.first[k], edges.last[k], frontier.marks, frontier.everyone, *lists, edges.begin[k], edges.end[k],
+            k, edges.first[k], edges.last[k], frontier.marks, frontier.all_active, *lists, edges.begin[k], edges.end[k],
             1, 0, 1, True, *found,
         )  # fmt: skip
     return int(found[1].sum()) + delivery.again_edges

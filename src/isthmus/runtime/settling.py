@@ -100,7 +100,7 @@ class SettlingPartitions(Work):
     def begin(self, frontier: Frontier) -> None:
         """Take over from the loop: the frontier's marks say what is pending, from now on and in place."""
         self._marks = frontier.marks
-        frontier.list, frontier.everyone = None, False
+        frontier.list, frontier.all_active = None, False
         self._look_everywhere()
 
     def run(self, executor: Executor, record: Iteration) -> None:

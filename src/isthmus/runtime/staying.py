@@ -13,7 +13,7 @@ import numpy as np
 
 from isthmus.cache.cache import Held
 from isthmus.cache.partitions import KeptPartitions
-from isthmus.engines.engine import Delivery, Engine, Rows, Runs, Side, Task
+from isthmus.engines.engine import Delivery, Engine, Ranges, Rows, Side, Task
 from isthmus.engines.filter import as_rows
 from isthmus.frontier import Activity, Frontier
 from isthmus.link.clock import Job
@@ -99,11 +99,11 @@ class StayingPartitions(Work):
         """Where the partition lies; it counts under the engine that brought it, or under the cache."""
         parts, place, side = self._side.partitions, self._kept.place(unit), self._side
         at = np.array([unit])
-        runs = Runs(
+        runs = Ranges(
             parts.first[at], parts.last[at], parts.cuts[at], parts.cuts[at + 1], np.array([place.base]),
             np.array([place.weight_base if side.weight_width else place.base]),
         )  # fmt: skip
-        edges: Runs | Rows = runs if self._frontier.list is None else as_rows(runs, self._frontier, side)
+        edges: Ranges | Rows = runs if self._frontier.list is None else as_rows(runs, self._frontier, side)
         came = unit in self.moved
         delivery = Delivery(Task(self._engine if came else self._held, side, at), place.targets, place.weights, edges, runs=runs)
         if came:

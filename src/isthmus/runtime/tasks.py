@@ -47,7 +47,7 @@ class TaskWork(Work):
 
     def again(self, unit: int, delivery: Delivery) -> list[Piece]:
         pieces = self._worker.again(delivery, self._frontier)
-        delivery.rounds += bool(pieces)
+        delivery.further_runs += bool(pieces)
         return pieces
 
     def finished(self, unit: int, delivery: Delivery) -> None:

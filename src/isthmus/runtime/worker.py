@@ -12,7 +12,7 @@ from types import ModuleType
 import numpy as np
 
 from isthmus import sizes
-from isthmus.engines.engine import Delivery, Rows, Runs
+from isthmus.engines.engine import Delivery, Ranges, Rows
 from isthmus.frontier import Frontier
 from isthmus.kernels import rows
 from isthmus.link.link import Array
@@ -105,7 +105,7 @@ class Worker:
 
         return [piece(k) for k in range(cuts.size - 1)]
 
-    def _runs(self, d: Delivery, runs: Runs, frontier: Frontier) -> list[Piece]:
+    def _runs(self, d: Delivery, runs: Ranges, frontier: Frontier) -> list[Piece]:
         weights = NO_WEIGHTS if d.weights is None else d.weights
         lists, loop, state = d.task.side.lists, self._range_loop, self._state
 
@@ -114,7 +114,7 @@ class Worker:
 
             def work(member: int) -> None:
                 frontier.used[member] = loop(
-                    first, last, begin, end, base, weight_base, frontier.marks, frontier.everyone,
+                    first, last, begin, end, base, weight_base, frontier.marks, frontier.all_active,
                     *lists.arrays, d.targets, weights, state.arrays, state.params,
                     frontier.next_marks, frontier.queues[member], frontier.used[member],
                 )  # fmt: skip

@@ -39,7 +39,7 @@ def priorities(
 
     def one(p: int) -> None:
         found[p] = kernels.contribution_of_range(
-            partitions.first[p], partitions.last[p], frontier.marks, frontier.everyone, *lists.arrays,
+            partitions.first[p], partitions.last[p], frontier.marks, frontier.all_active, *lists.arrays,
             partitions.cuts[p], partitions.cuts[p + 1], accumulative, values, pending,
         )  # fmt: skip
 

@@ -11,7 +11,7 @@ from isthmus.policies.recipe import UNTIL_SETTLED, Recipe
 
 PACKING = {  # where lists can be packed while others cross
     "policy": Cheapest(packs=True), "cache": "vertices", "recompute": False, "worthwhile": True,
-    "rounds": dict.fromkeys(("filter", "zero_copy", "compaction", "cache"), UNTIL_SETTLED),  # use what came before more is asked for
+    "further_runs": dict.fromkeys(("filter", "zero_copy", "compaction", "cache"), UNTIL_SETTLED),  # use what came before more is asked for
 }  # fmt: skip
 RECIPE = Recipe(
     "auto", Cheapest(), "partitions", settle=True, merge=True, correct=True, ahead=True, recompute=True, modelled=PACKING,

@@ -19,7 +19,7 @@ def compared(variant: str) -> Recipe:
     chosen, name = scaph.VARIANTS[variant], f"scaph:{variant}"
     return replace(
         RECIPE, name=name, policy=scaph.ByValue(name, chosen), cache="none" if variant in scaph.PACKED else "partitions",
-        rounds=dict.fromkeys(("filter", "compaction", "cache"), chosen.runs - 1) if chosen.runs > 1 else {},
+        further_runs=dict.fromkeys(("filter", "compaction", "cache"), chosen.runs - 1) if chosen.runs > 1 else {},
         queue=chosen.queue and variant not in scaph.ONCE,
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ MOST = 1 << 31  # entries of a table: cursors have 32 bits
 
 
 @dataclass
-class Runs:
+class Windows:
     """Runs of vertices with at most `room` entries in their lists, or a single vertex with more."""
 
     arcs_before: tuple[Array, ...]  # each vertex, on each side
@@ -28,7 +28,7 @@ class Runs:
     room: int
 
     @classmethod
-    def of(cls, facts: Facts, entry_bytes: int, cap: int = MOST) -> Runs:
+    def of(cls, facts: Facts, entry_bytes: int, cap: int = MOST) -> Windows:
         """As large as the budget's spare bytes allow, and at least one entry per vertex."""
         everything = sum(lists.arcs for lists in facts.lists_of_sides)
         room = max(facts.vertices, sizes.now.least_table, min(facts.spare // entry_bytes, everything))
