@@ -1,0 +1,52 @@
+"""Docs that are derived: the table of algorithms, and that every algorithm is described. `python tests/test_docs.py` writes the table."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from isthmus.programs.catalogue import ALGORITHMS
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "algorithms.md"
+BEGIN, END = "<!-- table: python tests/test_docs.py -->\n", "<!-- end of table -->\n"
+
+
+def table() -> str:
+    """One row for each algorithm: its name, its options and its words."""
+    rows = ["| algorithm | options | answer |\n", "|---|---|---|\n"]
+    for name in ALGORITHMS:
+        options = ", ".join(f"`{parameter.name}`" for parameter in ALGORITHMS[name].parameters)
+        rows.append(f"| [`{name}`](#{name}) | {options or '–'} | {ALGORITHMS[name].words} |\n")
+    return "".join(rows)
+
+
+def test_the_table_is_that_of_the_declarations() -> None:
+    text = PAGE.read_text()
+    assert text[text.index(BEGIN) + len(BEGIN) : text.index(END)] == table(), "python tests/test_docs.py writes it anew"
+
+
+def test_every_algorithm_has_a_section_and_is_in_the_readme() -> None:
+    sections = re.findall(r"^## (\w+)$", PAGE.read_text(), re.MULTILINE)
+    assert sorted(sections) == sorted(ALGORITHMS)
+    row = next(line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("| algorithms |"))
+    assert sorted(re.findall(r"`(\w+)`", row)) == sorted(ALGORITHMS)
+
+
+def test_signatures_in_the_page_are_those_of_the_functions() -> None:
+    """`name(graph, option=default, ...)` at the head of each section."""
+    text = PAGE.read_text()
+    for name in ALGORITHMS:
+        head = re.search(rf"^## {name}\n\n`{name}\(([^`]*)\)`", text, re.MULTILINE)
+        assert head is not None, name
+        given = re.findall(r"(\w+)(?==|,|$)", re.sub(r"=[^,]*", "=", head[1]))
+        assert given == ["graph", *(parameter.name for parameter in ALGORITHMS[name].parameters)], name
+
+
+def write() -> None:
+    text = PAGE.read_text()
+    PAGE.write_text(text[: text.index(BEGIN) + len(BEGIN)] + table() + text[text.index(END) :])
+
+
+if __name__ == "__main__":
+    write()
