@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -40,6 +41,19 @@ def test_in_memory_runs_and_verifies(tmp_path):
     assert all(not cell["left"] and cell["pairs"]["scipy"]["ratio"] > 0 for cell in cells)
     assert "| grid9 | bfs | " in done.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["figures.json", "grid9.isthmus"], "the graph stays, and nothing else"
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in BENCHMARKS.glob("*.py")))
+def test_every_benchmark_finds_what_it_imports(module, name):
+    assert module(name).__doc__
+
+
+def test_runs_from_disk_are_held_against_the_disk(module, graph, monkeypatch):
+    outofcore, measured = module("outofcore"), []
+    known = SimpleNamespace(profile=lambda name: outofcore.GUESS)  # measuring takes seconds
+    monkeypatch.setattr(outofcore, "measure_stored", lambda array, rounds: measured.append(array.name) or known)
+    found = outofcore.cell(graph, "pagerank", "10%", "filter", 1)
+    assert measured == ["out.targets"] and found["link"] > 0 and found["ratio"] > 0
 
 
 def test_a_users_program_meets_the_built_in(module, monkeypatch, tmp_path):
