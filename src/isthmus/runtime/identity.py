@@ -22,11 +22,15 @@ def described(algorithm: Algorithm, args: tuple[Any, ...], named: dict[str, Any]
     program = next((value for value in (*args, *named.values()) if isinstance(value, Program)), None)
     if program is not None:
         if program.max_iter == 1:
-            raise OptionError(f"{program.name} is one pass over the edges, with nothing in between that a checkpoint could keep")
+            raise one_pass(program)
         return description(program)
     usual = {parameter.name: description(parameter.default) for parameter in algorithm.parameters}
     texts = {name: description(value) for name, value in {**dict(zip(usual, args, strict=False)), **named}.items()}
     return f"{algorithm.name}({shortened(', '.join(f'{name}={text}' for name, text in texts.items() if text != usual.get(name)))})"
+
+
+def one_pass(program: Program) -> OptionError:
+    return OptionError(f"{program.name} is one pass over the edges, with nothing in between that a checkpoint could keep")
 
 
 def description(value: Any) -> str:
