@@ -10,7 +10,7 @@ from isthmus.policies.policy import Cheapest
 from isthmus.policies.recipe import UNTIL_SETTLED, Recipe
 
 PACKING = {  # where lists can be packed while others cross
-    "policy": Cheapest(packs=True), "cache": "vertices", "recompute": False, "worthwhile": True,
+    "policy": Cheapest(packs=True), "cache": "vertices", "recompute": False, "weighs_launches": True,
     "further_runs": dict.fromkeys(("filter", "zero_copy", "compaction", "cache"), UNTIL_SETTLED),  # use what came before more is asked for
 }  # fmt: skip
 RECIPE = Recipe(
