@@ -570,6 +570,7 @@ class Clocked(Transfers):
     def arrived(self, waiting):
         assert self.entered.acquire(blocking=False), "two threads ask the clock"
         try:
+            assert self.due or not waiting, "the clock stands still"
             if not self.due or (self.due[0][0] > self.now and not waiting):
                 return None
             at, unit = self.due.pop(0)

@@ -420,8 +420,8 @@ class ClockedShift(Shift):
         return super()._choose()
 
     def _hear(self) -> None:
-        """Let time pass only if nothing ran when the schedule was asked: what ends meanwhile may run again first."""
-        if self._running:
+        """Let time pass only if nothing ran when the schedule was asked, and nothing has changed since."""
+        if self._running or not self.arrivals.empty():
             return super()._hear()
         with self._lock:
             return self._come(True)
