@@ -17,7 +17,7 @@ def table() -> str:
     rows = ["| algorithm | options | answer |\n", "|---|---|---|\n"]
     for name in ALGORITHMS:
         options = ", ".join(f"`{parameter.name}`" for parameter in ALGORITHMS[name].parameters)
-        rows.append(f"| [`{name}`](#{name}) | {options or '–'} | {ALGORITHMS[name].words} |\n")
+        rows.append(f"| [`{name}`](#{name}) | {options or '-'} | {ALGORITHMS[name].words} |\n")
     return "".join(rows)
 
 

@@ -6,7 +6,6 @@ import time
 from dataclasses import replace
 from itertools import pairwise
 
-import isthmus.runtime.simulations
 import numpy as np
 import pytest
 from hypothesis import given

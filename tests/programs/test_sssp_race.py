@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
+from isthmus.kernels import delta_stepping as steps
 from isthmus.kernels import gang
 from isthmus.programs import sssp
 
@@ -37,9 +38,9 @@ def test_buckets_that_run_out_of_chunks_are_filled_anew(monkeypatch, sized, thre
     row = np.arange(hubs - 1)
     weights = np.concatenate([np.ones_like(row), 100_000 - 3 * i])
     graph = ist.read((np.concatenate([row, i]), np.concatenate([row + 1, leaf]), weights), directed=True)
-    filled, requeue = [], buckets.requeue
+    filled, requeue = [], steps.requeue
     sized(bucket_entries=1)
-    monkeypatch.setattr(buckets, "requeue", lambda *given: (filled.append(given[0]), requeue(*given)))
+    monkeypatch.setattr(steps, "requeue", lambda *given: (filled.append(given[0]), requeue(*given)))
     expected = np.concatenate([np.arange(hubs), np.full(leaves, 100_000 - 2 * (hubs - 1))])
     assert np.array_equal(ist.sssp(graph, 0, threads=threads).values, expected)
     assert len(filled) > 1
@@ -48,7 +49,7 @@ def test_buckets_that_run_out_of_chunks_are_filled_anew(monkeypatch, sized, thre
 def test_a_bucket_that_is_too_much_for_one_call_goes_on_where_it_was(grid, monkeypatch):
     monkeypatch.setattr(sssp, "WIDTH", 1e9)
     result = ist.sssp(grid, 0, threads=2)
-    assert sum(iteration.active_edges for iteration in result.trace) > buckets.MOST_EDGES
+    assert sum(iteration.active_edges for iteration in result.trace) > steps.MOST_EDGES
     assert np.array_equal(result.values, ist.sssp(grid, 0, memory="5%").values)
 
 
@@ -59,16 +60,16 @@ def test_whole_weights_too_large_for_32_bits():
 
 def test_members_agree_that_chunks_ran_out():
     """Also when that happens between two meetings, while some have not looked yet: nobody may wait for one that has gone."""
-    members, n = 2, 2 * buckets.CHUNK
+    members, n = 2, 2 * steps.CHUNK
     for _ in range(20):
-        gate = gang.gate(buckets.LINES)
-        gate[buckets.NEXT : buckets.STOP] = buckets.NONE
-        gate[buckets.USED] = 2
-        heads = np.full((members, buckets.RING + 1), -1, np.int32)
-        fills = np.full((members, buckets.RING + 1), buckets.CHUNK, np.int32)
-        owns = np.zeros((members, buckets.OWN), np.int64)
-        owns[:, buckets.FREED], owns[:, buckets.LEAST] = -1, buckets.NONE
-        heads[0, buckets.RING], owns[0, buckets.LEAST] = 1, 2000  # two full chunks beyond the ring, each vertex of a bucket of its own
+        gate = gang.gate(steps.LINES)
+        gate[steps.NEXT : steps.STOP] = steps.NONE
+        gate[steps.USED] = 2
+        heads = np.full((members, steps.RING + 1), -1, np.int32)
+        fills = np.full((members, steps.RING + 1), steps.CHUNK, np.int32)
+        owns = np.zeros((members, steps.OWN), np.int64)
+        owns[:, steps.FREED], owns[:, steps.LEAST] = -1, steps.NONE
+        heads[0, steps.RING], owns[0, steps.LEAST] = 1, 2000  # two full chunks beyond the ring, each vertex of a bucket of its own
         distances, relaxed = np.arange(2000, 2000 + n).astype(np.uint32), np.full(n, 2**32 - 1, np.uint32)
         given = (
             gate, 0, 1.0, 2**32 - 2, *(np.zeros(n, np.int64) for _ in range(2)), np.zeros(0, np.uint32), None, distances, relaxed,
@@ -78,7 +79,7 @@ def test_members_agree_that_chunks_ran_out():
         found = {}
 
         def work(k, found=found, given=given):
-            found[k] = buckets.relax_all(k, members, *given)
+            found[k] = steps.relax_all(k, members, *given)
 
         threads = [threading.Thread(target=work, args=(k,)) for k in (1, 0)]
         for thread in threads:
@@ -87,7 +88,7 @@ def test_members_agree_that_chunks_ran_out():
         for thread in threads:
             thread.join(5)
         gang.abandon(gate)  # so that a failure does not hang
-        assert gate[buckets.LOST]
+        assert gate[steps.LOST]
         assert found == {0: 2000, 1: 2000}
 
 
@@ -110,7 +111,7 @@ def test_a_path_of_exactly_the_cutoff_counts():
 
 def test_kernels_come_back_on_long_thin_graphs(monkeypatch):
     """However little a round does; and so many rounds do not make as many records."""
-    calls, relax_all = [], buckets.relax_all
+    calls, relax_all = [], steps.relax_all
 
     def timed(*given):
         start = time.perf_counter()
@@ -120,8 +121,8 @@ def test_kernels_come_back_on_long_thin_graphs(monkeypatch):
 
     graph = ist.generate("path", vertices=100_000)
     ist.sssp(graph, 0, threads=2)  # compiled
-    monkeypatch.setattr(buckets, "relax_all", timed)
+    monkeypatch.setattr(steps, "relax_all", timed)
     result = ist.sssp(graph, 0, threads=2)
     assert result.values.tolist() == list(range(100_000))
-    assert len(calls) >= 2 * 100_000 // buckets.MOST_ROUNDS
+    assert len(calls) >= 2 * 100_000 // steps.MOST_ROUNDS
     assert len(result.trace) < 2000

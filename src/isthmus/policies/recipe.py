@@ -37,7 +37,7 @@ class Recipe:
     name: str
     policy: Policy
     cache: str = "none"  # or partitions, vertices, pages
-    further_runs: Mapping[str, int] = field(default_factory=dict)  # by engine, how often a delivery is worked on again, where any order will do
+    further_runs: Mapping[str, int] = field(default_factory=dict)  # of deliveries, by engine, where any order of propagation will do
     weighs_launches: bool = False  # on a modelled device: mind what launches, copies and further rounds cost
     settle: bool = False  # work partitions to a standstill on graphs with long paths
     merge: bool = False  # read over gaps that cost less than another request
