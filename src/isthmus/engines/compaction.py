@@ -1,4 +1,4 @@
-"""Compaction: active lists are read with what lies between and packed side by side (ExpTM-compaction in HyTGraph; Subway).
+"""Compaction: active lists are read, small gaps included, and packed side by side (ExpTM-compaction in HyTGraph; Subway).
 
 On a disk lists are read as by zero-copy, across gaps that cost less than another request, and then packed by all cores.
 Whole blocks are charged. Packing pays when the packed lists are used again, in further runs or from a cache. A link that

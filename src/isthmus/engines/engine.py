@@ -123,7 +123,7 @@ class Means:
     memory: Array  # near memory behind the buffers
     load: Callable[[Side], tuple[Array, Array | None]]  # all targets and weights of a side, brought near
     merges: bool = False  # the recipe reads across gaps that cost less than another request
-    evicts: bool = True  # pages make room for others
+    evicts: bool = True  # pages are evicted when memory is full
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,9 @@ class Settling(Schedule):
         if self._paused(standing) or standing.coming + standing.running >= self._members or self.run(standing) != NONE:
             return NONE
         far = most_urgent(standing, standing.places == FAR)
-        return far if far != NONE else self._predicted(standing)
+        return far if far != NONE else self._foreseen(standing)
 
-    def _predicted(self, standing: Standing) -> int:
+    def _foreseen(self, standing: Standing) -> int:
         """Predict the next partition: the one after the last two fetched, if these are neighbours and a place is idle."""
         if len(standing.sent) < 2 or not standing.running or not self._has_idle_place(standing):
             return NONE
