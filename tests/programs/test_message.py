@@ -46,7 +46,7 @@ def test_whole_numbers_of_more_than_64_bits():
         def shifted(value):
             return value + (1 << 64)
 
-    with pytest.raises(ProgramError, match="has 10000000000000000000000, and"):
+    with pytest.raises(ProgramError, match="has 10000000000000000000000, which does not fit 64 bits"):
 
         @ist.accumulative()
         def long(delta):
