@@ -34,7 +34,7 @@ class Side:
     block: int = 4096  # bytes of the link's blocks
     shares: bool = True  # lists that lie in the same block are read together
     all_active: Activity | None = None  # the activity when all vertices are active, computed once
-    last_edges: Array | None = None  # active one iteration ago, by partition
+    last_edges: Array | None = None  # active edges of each partition one iteration ago
 
     @property
     def entry_bytes(self) -> int:
@@ -98,14 +98,14 @@ class Delivery:
     targets: Array
     weights: Array | None
     edges: Ranges | Rows
-    buffer: Buffer | None = None  # to give back
+    buffer: Buffer | None = None  # to return after use
     bytes: int = 0  # moved over the link for it
     requests: int = 0
     seconds: float = 0.0
     moved: Moved | None = None  # what a modelled link counted
     number: int = -1  # its position among the deliveries of this iteration
     runs: Ranges | None = None  # where whole partitions lie, if they came whole
-    pieces_left: int = 0  # while it is being worked on
+    pieces_left: int = 0  # of its work, while kernels run on it
     further_runs: int = 0  # how often it was run again
     again_edges: int = 0  # followed in these runs
 

@@ -206,7 +206,7 @@ class Circuit(Program):
 
 
 def ends(graph: Snapshot) -> Any:
-    """Voltages to try a circuit with: the first vertex at 1, the last at 0."""
+    """Voltages to test a circuit with: the first vertex at 1, the last at 0."""
     vertices = [graph.ids.natural(at, at + 1)[0] for at in {0, graph.vertices - 1}] if graph.vertices else []
     return {vertex: 1.0 - place for place, vertex in enumerate(vertices)}
 

@@ -110,5 +110,5 @@ class CoreNumber(Program):
 
 @algorithm
 def core_number(run: Runner) -> Answer:
-    """The largest k for which a vertex is in the k-core; edges count whatever their direction, self loops do not."""
+    """The largest k for which a vertex is in the k-core; edge directions and self loops are ignored."""
     return run(CoreNumber(run.graph.directed, run.graph.self_loops > 0))

@@ -27,7 +27,7 @@ from isthmus.programs.weights import need_weights
 
 
 class Katz(Program):
-    """`tol` bounds the relative error of every entry. `weight`: a walk counts the product of its weights."""
+    """Katz centrality. `tol` bounds the relative error of every entry. `weight`: a walk counts the product of its weights."""
 
     name = "katz"
     all_active = True
@@ -98,7 +98,7 @@ def too_large(alpha: float) -> str:
 
 
 def small_alpha(graph: Snapshot) -> float:
-    """An alpha to try any graph with: the largest eigenvalue is at most the largest out-degree."""
+    """An alpha that converges on any graph, for tests: the largest eigenvalue is at most the largest out-degree."""
     return 0.5 / (1 + int(graph.out_degrees().max(initial=0)))
 
 

@@ -119,7 +119,7 @@ def fire_along(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
 
 
 class Inference(Program):
-    """`inputs` has a row per input, `biases` an entry per vertex in natural order.
+    """Inference of a network. `inputs` has a row per input, `biases` an entry per vertex in natural order.
 
     When an edge does not lead to the next layer, `wrong` is its ends as vertex numbers and their layers.
     """

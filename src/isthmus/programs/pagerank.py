@@ -31,7 +31,7 @@ from isthmus.programs.weights import need_weights
 
 
 class PageRank(Program):
-    """`tol` bounds the L1 error of the result. `teleport` maps vertices (user ids) to shares; None: even.
+    """PageRank with an L1 error of at most `tol`. `teleport` maps vertices (user ids) to shares; None: even.
 
     `strengths`: the sum of each vertex's edge weights, to follow edges in proportion to their weights.
     `beside`: bytes per vertex that the caller holds meanwhile.

@@ -47,7 +47,7 @@ def hit(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
 
 
 class PHP(Program):
-    """`tol` bounds the L1 error. `strengths`: each vertex's sum of edge weights, to follow edges in proportion to them."""
+    """PHP; `tol` bounds its L1 error. `strengths`: each vertex's sum of edge weights, to follow edges in proportion to them."""
 
     name = "php"
     columns = (Column("php", within=Within.TOTAL),)

@@ -29,14 +29,14 @@ class Standing:
         self.pending = np.zeros(count)  # work that waits in each unit, in a measure of the schedule's own
         self.ready: deque[int] = deque()  # units with arrived edges that have not run yet, in the order of arrival
         self.sent: list[int] = []  # units in the order they were fetched
-        self.asked_for = np.zeros(count, np.bool_)  # ever
+        self.asked_for = np.zeros(count, np.bool_)  # units that were ever fetched
         self.coming = self.running = 0
         self.total_runs = 0
         self.room = 0  # further units that can be kept near
         self._clock = count
 
     def fetched(self, unit: int) -> None:
-        """The unit was asked for."""
+        """The unit is on its way near."""
         self.sent.append(unit)
         self.asked_for[unit] = True
         self.coming += 1
