@@ -120,7 +120,7 @@ class Means:
     link: Link
     sides: list[Side]
     threads: int
-    memory: Array  # near memory behind the buffers
+    memory: Array  # spare near memory, after the buffers
     load: Callable[[Side], tuple[Array, Array | None]]  # all targets and weights of a side, brought near
     merges: bool = False  # the recipe reads across gaps that cost less than another request
     evicts: bool = True  # pages are evicted when memory is full

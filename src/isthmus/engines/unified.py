@@ -28,7 +28,7 @@ class Unified(Engine):
 
     @classmethod
     def make(cls, means: Means) -> Self:
-        """A modelled link has pages of its own; on others they lie in the memory behind the buffers."""
+        """A modelled link has pages of its own; for other links they lie in the spare memory."""
         if isinstance(means.link, ModelLink):
             return cls(means.link)
         sizes = [side.lists.slots * width for side in means.sides for width in (side.width, side.weight_width) if width]
