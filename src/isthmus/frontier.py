@@ -1,8 +1,8 @@
 """Active vertices: a byte map, and a queue while there are few (Grus's bitmap-directed frontier).
 
-Kernels mark a vertex in the byte map of the next iteration, atomically, and whoever marks it first puts it in
-its own queue. While the queues hold every marked vertex the frontier is sparse and costs nothing per inactive
-vertex: road networks need thousands of iterations. When a queue overflows the byte map alone counts.
+Kernels mark a vertex in the byte map of the next iteration, atomically. The thread that marks it first puts it in its own
+queue. While the queues hold every marked vertex, the frontier is sparse and inactive vertices cost nothing: road networks
+need thousands of iterations. When a queue overflows, only the byte map is used.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Activity:
 
     @property
     def partition_slots(self) -> Array:
-        """What each partition moves when it moves whole: its edges, and the gaps between them."""
+        """Entries of each partition when it moves whole: its edges, and the gaps between them."""
         return self.partition_edges if self.whole_slots is None else self.whole_slots
 
     @property
@@ -54,7 +54,7 @@ class Activity:
 
 
 class Frontier:
-    """Who is active now, and who will be next."""
+    """The active vertices of this iteration and of the next."""
 
     def __init__(self, vertices: int, threads: int) -> None:
         self.vertices = vertices
@@ -65,14 +65,14 @@ class Frontier:
         self.used = np.zeros(threads, np.int64)  # entries wanted in each queue; more than its size: overflow
         self.list: Array | None = np.empty(0, np.uint32)  # the active vertices, ascending; None: see the marks
         self.all_active = False
-        self.loose = False  # queues may hold vertices twice, or that are not marked any more
+        self.loose = False  # queues may hold vertices twice, or vertices that are no longer marked
         self.count = 0
 
     def any(self) -> bool:
         return self.count > 0
 
     def start(self, active: Array | None) -> None:
-        """Begin with these vertices, or with everyone."""
+        """Begin with these active vertices; None: all."""
         self.all_active = active is None
         if active is None:
             self.list, self.count = None, self.vertices
@@ -83,12 +83,12 @@ class Frontier:
         self.count = int(chosen.size)
 
     def wake(self, first: int, last: int) -> None:
-        """The vertices first:last will be active next, whoever else is."""
+        """Make the vertices first:last active next, besides those already marked."""
         self.next_marks[first:last] = 1
-        self.used[0] = self.queues.shape[1] + 1  # no queue holds them: the marks alone count
+        self.used[0] = self.queues.shape[1] + 1  # no queue holds them: only the marks are used
 
     def wake_all(self, chosen: Array) -> None:
-        """These vertices will be active next, besides those already marked."""
+        """Make these vertices active next, besides those already marked."""
         fresh = chosen[self.next_marks[chosen] == 0]
         self.next_marks[fresh] = 1
         begin, end = int(self.used[0]), int(self.used[0] + fresh.size)
@@ -97,17 +97,17 @@ class Frontier:
         self.used[0] = end
 
     def defer(self, values: Array, bound: Any, sign: int, team: Any) -> None:
-        """Only the active vertices with sign * value <= bound stay; the others wait for the next iteration. Dense frontiers only."""
+        """Defer active vertices with sign * value > bound to the next iteration. Dense frontiers only."""
         kept = team.split(lambda a, b: vertices.defer_range(a, b, self.marks, self.next_marks, values, bound, sign), self.vertices)
         self.count = int(sum(kept))
         self.used[0] = self.queues.shape[1] + 1  # no queue holds them
 
     def none_next(self) -> bool:
-        """Whether nobody will be active next."""
+        """Whether no vertex will be active next."""
         return not self.used.any()
 
     def take_marks(self, count: int) -> None:
-        """The marks were rewritten from outside: `count` vertices are active."""
+        """Take over marks that were rewritten from outside, with `count` active vertices."""
         self.list, self.all_active, self.count = None, False, count
 
     def bits(self, out: Array) -> None:
@@ -116,7 +116,7 @@ class Frontier:
         out.view(np.uint8)[: packed.size] = packed
 
     def without(self, held: Array, scratch: Array, team: Any) -> Frontier:
-        """The active vertices that are not held; they share all about the next iteration. `scratch`: as large as the marks."""
+        """A frontier of the active vertices that are not held, with the same next iteration. `scratch`: as large as the marks."""
         others = copy.copy(self)
         others.all_active = False
         if self.list is not None:
@@ -131,14 +131,14 @@ class Frontier:
         return others
 
     def advance(self) -> None:
-        """The marked vertices become the active ones."""
+        """Make the vertices marked for the next iteration active."""
         self._clear()
         self.marks, self.next_marks = self.next_marks, self.marks
         self.all_active = False
         if (self.used <= self.queues.shape[1]).all():
             parts = [queue[:used] for queue, used in zip(self.queues, self.used, strict=True) if used]
             self.list = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.uint32)
-            if self.loose:  # some were worked on already, some of those marked again
+            if self.loose:  # some were processed already, and some of those marked again
                 self.list = np.unique(self.list[self.marks[self.list] != 0])
             self.count = int(self.list.size)
         else:
@@ -163,7 +163,7 @@ class Frontier:
     def activity(
         self, partitions: Partitions, lists: Lists, width: int, weight_width: int, block: int, team: Any, shares: bool = True
     ) -> Activity:
-        """One pass over the active vertices. `shares`: a block that several lists touch counts once."""
+        """The activity of each partition, by one pass over the active vertices. `shares`: a block of several lists counts once."""
         count = len(partitions)
         vertices, edges, blocks = (np.zeros(count, np.int64) for _ in range(3))
         found = Activity(vertices, edges, blocks, partitions.arcs, whole_slots=partitions.slots)

@@ -146,7 +146,7 @@ def test_names_that_kernels_do_not_have():
     def huge(x, u, v, w, state, params):
         return x < HUGE
 
-    with pytest.raises(ProgramError, match=quoting("return x < HUGE", "whole numbers have 64 bits")):
+    with pytest.raises(ProgramError, match=quoting("return x < HUGE", "does not fit 64 bits")):
         text_of(huge)
 
     def hiding(x, u, v, w, state, params):

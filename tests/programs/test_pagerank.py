@@ -312,7 +312,7 @@ def test_all_mass_at_one_vertex(alpha, kind):
 def test_weights_that_do_not_add_up(weight):
     graph = build([(0, 1, weight), (0, 2, weight), (1, 2, 1.0)], 3)
     for run in (ist.pagerank, lambda g, **how: ist.php(g, 0, **how), lambda g, **how: ist.personalized_pagerank(g, [0], **how)):
-        with pytest.raises(OptionError, match="weight: the weights at a vertex add up to more, or to less, than float64 can divide by"):
+        with pytest.raises(OptionError, match="weight: the sum of a vertex's weights is too large or too small for float64"):
             run(graph, weight=True)
 
 

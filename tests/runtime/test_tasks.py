@@ -73,10 +73,10 @@ RERUN = ("sssp", "own", "spread", "weighted", "spread from one", "widest")
 @pytest.fixture(autouse=True)
 def variants(monkeypatch):
     """Subway without its rounds, and whole partitions with them."""
-    monkeypatch.setitem(recipes.RECIPES, "once", replace(recipes.RECIPES["subway"], name="once", rounds={}))
+    monkeypatch.setitem(recipes.RECIPES, "once", replace(recipes.RECIPES["subway"], name="once", further_runs={}))
     monkeypatch.setitem(recipes.RECIPES, "rerun", Recipe("rerun", Fixed("rerun", FILTER), further_runs={"filter": UNTIL_SETTLED}))
     monkeypatch.setitem(recipes.RECIPES, "kept", Recipe(
-        "kept", Fixed("kept", FILTER), "partitions", rounds={"filter": UNTIL_SETTLED, "cache": UNTIL_SETTLED}))  # fmt: skip
+        "kept", Fixed("kept", FILTER), "partitions", further_runs={"filter": UNTIL_SETTLED, "cache": UNTIL_SETTLED}))  # fmt: skip
 
 
 @pytest.fixture(scope="module")

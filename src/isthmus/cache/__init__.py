@@ -1,1 +1,1 @@
-"""Whose edges stay near between iterations."""
+"""Which edges stay near between iterations."""

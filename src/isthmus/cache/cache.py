@@ -1,7 +1,7 @@
-"""What a cache is to the loop: it serves active edges that it holds, and only the others go on to the link.
+"""The Cache interface of the loop: a cache serves the active edges that it holds, and only misses go to the link.
 
-A cache of vertices serves before the activity of the others is known; a cache of partitions after, as it only needs
-to know which of its partitions are active.
+A cache of vertices serves before the activity of the misses is computed. A cache of partitions serves after, because it
+needs to know which of its partitions are active.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Cache:
     bytes: int = 0  # near memory it takes
 
     def serve(self, frontier: Frontier, side: Side) -> tuple[Frontier, Iterator[Delivery]]:
-        """The frontier of active vertices that are not held, and deliveries of the others, to be taken before `refresh`."""
+        """The frontier of the misses, and deliveries of the hits, which must be taken before `refresh`."""
         return frontier, iter(())
 
     def everything(self) -> Iterator[Delivery]:
@@ -30,18 +30,18 @@ class Cache:
         return iter(())
 
     def refresh(self, frontier: Frontier) -> None:
-        """Called when those deliveries are done, before the others' edges move: decide anew what to hold."""
+        """Decide again what to hold; called when the hits' deliveries are done, before the misses' edges move."""
 
     def held(self, side: Side, activity: Activity, frontier: Frontier) -> tuple[list[Delivery], Activity]:
-        """Deliveries of active partitions that are held, and the activity of the others."""
+        """Deliveries of the active partitions that are held, and the activity of the misses."""
         return [], activity
 
     def keep(self, delivery: Delivery) -> None:
-        """Look at edges that have just been worked on, to keep some. Called by several threads at once."""
+        """Keep some of the edges that have just been worked on. Called by several threads at once."""
 
     def forget(self) -> None:
-        """The memory it lies in was used for something else: it holds nothing any more."""
+        """Drop everything: the cache's memory was used for something else."""
 
     def facts(self) -> dict[str, Any]:
-        """For the summary."""
+        """Figures for the summary."""
         return {}

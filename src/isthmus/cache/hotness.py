@@ -1,29 +1,30 @@
-"""Whose edges to keep: the vertices used most often since the last look, looked at rarely.
+"""Which vertices' edges to cache: of those used most often since the last check. Checks are rare.
 
 HyTGraph, journal version, section VII and Algorithm 2. A byte per vertex counts how often its edges were used. After
-more than `interval` x |V| vertices were processed, the hottest whose edges fit the cache are the candidates. If more
-than 30 % of their edges are not in the cache, it is refreshed: the others leave, those that stay move together, and
-behind them room is set aside for the new ones, whose edges are kept when they next come over the link for the work
-itself. Counting then starts anew.
+more than `interval` x |V| vertices were processed, the hottest vertices whose edges fit the cache are the candidates. If
+more than 30 % of their edges are not in the cache, it is refreshed: other lists are dropped, the lists that stay are
+moved together, and space after them is reserved for new lists, which are copied when they next cross the link for the
+work itself. Counting then restarts.
 
 Algorithm 2, corrected:
-- Line 7 compares the active vertices with the cache; it has to be the candidates.
-- c_tag is never reset, so after one refresh candidates that line 7 refused become the cache's all the same. Here who is
-  wanted changes in a refresh only.
-- Line 22 counts every candidate as cached, used or not. Here `wanted` and `filled` are two things.
+- Line 7 compares the active vertices with the cache; it should compare the candidates.
+- c_tag is never reset, so after one refresh the cache also takes candidates that line 7 refused. Here `wanted` changes
+  only in a refresh.
+- Line 22 counts every candidate as cached, used or not. Here `wanted` and `filled` are separate.
 - Lines 19-20 count the vertices of the next iteration instead of those processed.
 - The interval's gamma (not that of RTTzc) has no published value; ours is measured. Its beta is 0.3, not the 0.4 of the
   selection.
 
-Beyond the paper (docs/decisions.md says what it brought):
-- The vertices of an iteration are counted before the look, after the cache has served those it holds. Candidates that
-  are active now are then kept as they come by, not when they are next active, which in a search is often never.
-- Among equally hot vertices those with longer lists come first, then the first. PageRank starts with everyone equally hot.
-- Before anything was used everyone is equally hot: the cache starts out wanting the longest lists.
+Beyond the paper (docs/decisions.md has the gains):
+- The vertices of an iteration are counted before the check, after the cache has served its hits. So candidates that are
+  active now are cached in this iteration, not when they are next active, which in a search is often never.
+- Among equally hot vertices those with longer lists come first, then those with smaller numbers. In PageRank all vertices
+  are equally hot at first.
+- Before anything was used, all vertices count as equally hot, so the cache starts with the longest lists.
 
-The release has no cache. A count that reaches 255 stays there. A count is a byte and of a length only the bits matter,
-so the sort is one by counting, and the prefix sum of lengths goes over levels. Lists that alone exceed the cache are
-left out: one of them at the top would leave it empty. All sums are of 64 bits. The cache is of no use where every
+The release has no cache. A count that reaches 255 stays there. A count is a byte, and of a length only the number of bits
+matters, so a counting sort is enough, and the prefix sum of lengths is over its levels. Lists that alone exceed the cache
+are left out: one of them at the top would leave it empty. All sums are of 64 bits. The cache is of no use where every
 vertex is active once (BFS).
 """
 
@@ -38,7 +39,7 @@ from isthmus.frontier import Array, Frontier
 from isthmus.graph.lists import Lists
 from isthmus.kernels import hotness as kernels
 
-INTERVAL = 0.1  # vertices processed between two looks, as a share of all; measured: docs/decisions.md
+INTERVAL = 0.1  # vertices processed between two checks, as a share of all; measured: docs/decisions.md
 CHANGED = 0.3  # HyTGraph: smaller changes of the candidates are not worth a refresh
 
 
@@ -51,7 +52,7 @@ def heat(hotness: Array, frontier: Frontier, team: Any) -> None:
 
 
 def candidates(hotness: Array, lists: Lists, capacity: int, team: Any) -> Array:
-    """Marks of the hottest vertices whose lists together hold at most `capacity` edges; who was never used is no candidate."""
+    """Marks of the hottest vertices whose lists together hold at most `capacity` edges; unused vertices are left out."""
     marks = np.zeros(hotness.size, np.uint8)
     parts = team.split(lambda a, b: (a, kernels.edges_by_level(a, b, hotness, *lists.arrays, capacity)), hotness.size)
     if not parts:
@@ -82,18 +83,18 @@ def hubs(lists: Lists, capacity: int) -> Array:
 
 @dataclass(frozen=True)
 class Look:
-    """What a look at the candidates came to. After one that was due, counts and `processed` start from 0 again."""
+    """The result of a check of the candidates. After one that was due, counts and `processed` start from 0 again."""
 
-    wanted: Array  # marks of the vertices whose edges the cache holds, or will as they come by
+    wanted: Array  # marks of the vertices whose edges the cache holds, or will hold once they have crossed the link
     due: bool
-    changed: bool  # `wanted` is another than before: refresh
+    changed: bool  # `wanted` has changed: refresh
 
 
 def look(
     hotness: Array, wanted: Array, processed: int, lists: Lists, capacity: int, team: Any,
     interval: float = INTERVAL, changed: float = CHANGED,
 ) -> Look:  # fmt: skip
-    """Algorithm 2, lines 5-14, after `processed` vertices since the last look that was due, those active now included."""
+    """Algorithm 2, lines 5-14. `processed`: vertices since the last check that was due, those active now included."""
     if processed <= interval * hotness.size:
         return Look(wanted, False, False)
     found = candidates(hotness, lists, capacity, team)

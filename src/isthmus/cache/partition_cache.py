@@ -1,8 +1,8 @@
-"""Whole partitions that stay near, for reads in bulk: what was brought first stays until something is used more.
+"""A cache of whole partitions, for reads in bulk: the first to come stay until others are used more.
 
-A loop that reads the same partitions in the same order in every iteration would find nothing in a cache that evicts
-the least recently used; so a partition makes room only for one that was used `BETTER` times more often, and never in an
-iteration that works on it.
+A loop that reads the same partitions in the same order in every iteration would never hit a cache that evicts the least
+recently used. So a partition is evicted only for one with at least `BETTER` more uses, and never in an iteration that
+works on it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class PartitionCache(Cache):
         self._weight_zone = blocks_of(most, side.weight_width, block) * block if side.weight_width else 0
         size = self._zone + self._weight_zone
         self.room = memory.size // size if most else 0
-        # All targets first, all weights behind them, so that one array each serves every place.
+        # All targets first, all weights after them, so that one array each serves every place.
         self._targets = memory[: self.room * self._zone].view(side.target_dtype)
         weights = memory[self.room * self._zone : self.room * size]
         self._weights = weights.view(side.weight_dtype) if side.weight_width else None
@@ -97,7 +97,7 @@ class PartitionCache(Cache):
             self._places[number][p] = place
 
     def _place_for(self, side: int, p: int) -> int:
-        """Where to keep a partition, or NONE; a place that was taken away serves nobody until it is filled."""
+        """The place to keep a partition in, or NONE; a place that changes its partition serves no hits until it is filled."""
         with self._lock:
             uses = self._uses[side]
             uses[p] += 1

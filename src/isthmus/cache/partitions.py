@@ -1,7 +1,7 @@
-"""Partitions that stay near: as many as a piece of near memory holds, the least recently worked on making room.
+"""Partitions that stay near: as many as a part of near memory holds; the least recently used is evicted.
 
 Scaph keeps its high-value partitions on the device the same way. All places are of one size, that of the largest
-partition, so nothing ever has to be moved together.
+partition, so memory never fragments.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class KeptPartitions:
         return iter(self._slots)
 
     def reserve(self, partition: int, held: set[int], wanted: Array) -> bool:
-        """Find a place for a partition, if need be that of the least recently used which is not held; False: all are.
+        """Find a place for a partition, if need be by evicting the least recently used one that is not held; False: all are held.
 
-        Those not `wanted` go first. Whoever reserves a place reads the partition before anybody uses it.
+        Partitions not `wanted` are evicted first. The caller must read the partition before it is used.
         """
         if not self._free:
             others = [p for p in self._slots if p not in held]
@@ -68,7 +68,7 @@ class KeptPartitions:
         self._free.append(self._slots.pop(partition))
 
     def use(self, partition: int) -> None:
-        """It is the most recently used now."""
+        """Make a partition the most recently used."""
         self._slots[partition] = self._slots.pop(partition)
 
     def read(self, partition: int, channel: int) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """The vertex-centric cache (HyTGraph, journal version, section VII): lists of the vertices used most often.
 
-`cache/hotness.py` decides; this file holds the lists and does what was decided. New lists are kept when they come
-over the link for the work itself. Near memory: 12 bytes per vertex besides the lists.
+`cache/hotness.py` decides which lists to hold; this file holds them. New lists are copied when they cross the link for
+the work itself. Near memory: 12 bytes per vertex besides the lists.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ VERTEX_BYTES = 12  # hotness, wanted, filled, marks of misses: a byte each; wher
 
 
 class VertexCache(Cache):
-    """Lists of one side. `by_degree`: hold the longest lists, whatever is used."""
+    """Lists of one side. `by_degree`: hold the longest lists, however often they are used."""
 
     def __init__(self, side: Side, memory: Array, team: Any, by_degree: bool = False, interval: float = hotness.INTERVAL) -> None:
         self._side, self._team, self._by_degree, self._interval = side, team, by_degree, interval
@@ -36,8 +36,8 @@ class VertexCache(Cache):
         self._hotness, self._filled = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
         self._misses = np.zeros(-(-n // 8) * 8, np.uint8)  # whole words, as marks are
         self._wanted = hotness.hubs(side.lists, self.capacity) if by_degree else hotness.at_first(side.lists, self.capacity, team)
-        self._begins = np.zeros(n, np.uint32 if self.capacity < 1 << 32 else np.int64)  # of each list that has room
-        self._lists = np.empty(min(n, self.capacity), np.uint32)  # in the order in which they lie there
+        self._begins = np.zeros(n, np.uint32 if self.capacity < 1 << 32 else np.int64)  # of each list that has space
+        self._lists = np.empty(min(n, self.capacity), np.uint32)  # vertices, in the order of their lists in memory
         self._count = 0
         self._processed = self.refreshes = 0
         self._engine = Held()
@@ -88,7 +88,7 @@ class VertexCache(Cache):
         self._filled[:] = 0
 
     def _lay_out(self) -> None:
-        """Lists that stay move together, those that leave are forgotten, room is set aside for those awaited."""
+        """Move the lists that stay together, drop the others, and reserve space for wanted lists that are still to come."""
         weights = self._targets[:0] if self._weights is None else self._weights
         self._count = keep.lay_out(
             self._lists, self._count, self._wanted, self._filled, *self._side.lists.arrays, self._begins, self._targets, weights,
@@ -113,7 +113,7 @@ class VertexCache(Cache):
 
 
 def pieces(delivery: Delivery) -> list[tuple[Array, Array, Array, Array]]:
-    """The rows of a delivery; of runs, everyone in them."""
+    """The rows of a delivery; for runs, all vertices in them."""
     edges = delivery.edges
     if delivery.runs is None:
         assert isinstance(edges, Rows)

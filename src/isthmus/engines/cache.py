@@ -1,4 +1,4 @@
-"""What is served out of a cache: it is counted and drawn as an engine, though nothing moves."""
+"""Deliveries from a cache: traces and drawings show them as an engine of their own, though nothing moves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from isthmus.link.link import Array, Link
 
 
 class Held(Engine):
-    """What deliveries out of a cache are counted under; it brings nothing."""
+    """The engine that deliveries from a cache are counted under; it reads nothing itself."""
 
     name = "cache"
     code = 6

@@ -1,8 +1,8 @@
-"""Compaction: active lists are read with their neighbours and packed side by side (ExpTM-compaction in HyTGraph; Subway).
+"""Compaction: active lists are read, small gaps included, and packed side by side (ExpTM-compaction in HyTGraph; Subway).
 
-On a disk lists are read as by zero-copy, over gaps that cost less than another request, and then packed by all cores.
-Whole blocks are charged. Packing pays when the packed lists are used again, in further rounds or from a cache. A link that
-packs itself (a GPU's host) is told the lists alone.
+On a disk lists are read as by zero-copy, across gaps that cost less than another request, and then packed by all cores.
+Whole blocks are charged. Packing pays when the packed lists are used again, in further runs or from a cache. A link that
+packs by itself (a GPU's host) gets only the places of the lists.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INDEX_BYTES = 8  # of a packed list
 
 
 class Compaction(Engine):
-    """Reads active lists and packs them. `threads` pack together; `gap` is what is read over, in bytes."""
+    """Reads active lists and packs them by `threads` threads; reads across gaps of up to `gap` bytes."""
 
     name = "compaction"
     code = 4
@@ -40,7 +40,7 @@ class Compaction(Engine):
 
     @classmethod
     def pass_cost(cls, scan: Pass) -> Cost:
-        """Every block, in long reads, and then all lists are packed."""
+        """The cost of reading every block, in long reads, and then packing all lists."""
         seconds = float(scan.profile.seconds(scan.block_bytes, 0)) + scan.edge_bytes / scan.profile.compaction
         return Cost(scan.block_bytes, scan.reads, seconds)
 
@@ -99,12 +99,12 @@ class Compaction(Engine):
 
 
 def packed_by(link: Link, cores: int | None, extents: Extents, buffer: Array, lists: ListSpans, channel: int) -> int:
-    """The link packs, by some of its cores or all: lists of any length, and an index of where each begins."""
+    """Let the link pack lists of any length, with an index of where each begins; `cores`: None means all."""
     return link.pack(extents, buffer, INDEX_BYTES * lists.begins.size, channel, cores)
 
 
 def halves(buffer: Buffer, side: Side) -> tuple[Buffer, Buffer]:
-    """A buffer's first part to read to, the rest to pack to; lists never take more than the blocks they came in."""
+    """Half of a buffer to read into, half to pack into; packed lists never take more than the blocks they came in."""
     block = side.block
     half = buffer.bytes.size // 2 // block * block
     entry = (side.width, side.weight_width)

@@ -33,8 +33,8 @@ class Side:
     first_section: int = 0  # index of the targets among the link's sections; weights follow
     block: int = 4096  # bytes of the link's blocks
     shares: bool = True  # lists that lie in the same block are read together
-    all_active: Activity | None = None  # what is active when everyone is: worked out once
-    last_edges: Array | None = None  # active one iteration ago, by partition
+    all_active: Activity | None = None  # the activity when all vertices are active, computed once
+    last_edges: Array | None = None  # active edges of each partition one iteration ago
 
     @property
     def entry_bytes(self) -> int:
@@ -43,7 +43,7 @@ class Side:
 
 @dataclass
 class Task:
-    """Partitions that one engine brings together, for one side."""
+    """Partitions of one side that one engine reads together."""
 
     engine: Engine
     side: Side
@@ -70,7 +70,7 @@ class Buffer:
 
 @dataclass
 class Ranges:
-    """Runs of vertices whose edges lie side by side: edges begin:end of vertices first:last, from base on."""
+    """Runs of vertices whose edges are contiguous: edges begin:end of vertices first:last. Edge e lies at e - base."""
 
     first: Array
     last: Array
@@ -98,14 +98,14 @@ class Delivery:
     targets: Array
     weights: Array | None
     edges: Ranges | Rows
-    buffer: Buffer | None = None  # to give back
+    buffer: Buffer | None = None  # to return after use
     bytes: int = 0  # moved over the link for it
     requests: int = 0
     seconds: float = 0.0
     moved: Moved | None = None  # what a modelled link counted
-    number: int = -1  # its place among those that came in this iteration
-    runs: Ranges | None = None  # where whole partitions lie, when they came whole
-    pieces_left: int = 0  # while it is being worked on
+    number: int = -1  # its position among the deliveries of this iteration
+    runs: Ranges | None = None  # where whole partitions lie, if they came whole
+    pieces_left: int = 0  # of its work, while kernels run on it
     further_runs: int = 0  # how often it was run again
     again_edges: int = 0  # followed in these runs
 
@@ -115,20 +115,20 @@ GetBuffer = Callable[[], Buffer]
 
 @dataclass(frozen=True)
 class Means:
-    """What a run has to make its engines from."""
+    """What a run provides to make its engines from."""
 
     link: Link
     sides: list[Side]
     threads: int
-    memory: Array  # near memory behind the buffers
+    memory: Array  # spare near memory, after the buffers
     load: Callable[[Side], tuple[Array, Array | None]]  # all targets and weights of a side, brought near
-    merges: bool = False  # the recipe reads over gaps that cost less than another request
-    evicts: bool = True  # pages make room for others
+    merges: bool = False  # the recipe reads across gaps that cost less than another request
+    evicts: bool = True  # pages are evicted when memory is full
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass over all edges, before it is made: bytes of the far arrays, and of a read that a buffer holds."""
+    """A pass over all edges, to estimate its cost: bytes of the far arrays, and of the longest read that a buffer holds."""
 
     sections: list[int]
     read_bytes: int
@@ -149,13 +149,13 @@ class Pass:
 
     @property
     def reads(self) -> int:
-        """Requests, where each is as long as it can be."""
+        """The number of requests when each is as long as possible."""
         return sum(-(-size // self.read_bytes) for size in self.sections)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one pass over all edges."""
+    """The cost of one pass over all edges."""
 
     bytes: int
     requests: int
@@ -170,12 +170,12 @@ class Engine(ABC):
     """
 
     name: ClassVar[str] = "engine"
-    code: ClassVar[int] = -1  # what policies choose it by
+    code: ClassVar[int] = -1  # policies choose it by this number
     colour: ClassVar[str] = "#888899"  # in drawings; a contrast of 3 to white and to black suits both themes
     stage: ClassVar[int] = 0  # tasks ordered by contribution run by stage first
     streams: ClassVar[bool] = False  # the kernel itself fetches the bytes, so one launch does a whole task
-    rereads_when_link_bound: ClassVar[bool] = False  # its deliveries hold whole lists of many vertices, worth another round
-    observes: ClassVar[str] = ""  # the rate of the link that its reads are an observation of: bandwidth or request_rate
+    rereads_when_link_bound: ClassVar[bool] = False  # its deliveries hold whole lists of many vertices, worth another run
+    observes: ClassVar[str] = ""  # the rate of the link that its reads measure: bandwidth or request_rate
 
     @classmethod
     def make(cls, means: Means) -> Self:
@@ -200,7 +200,7 @@ class Engine(ABC):
 
 
 def zones(side: Side, at: Array, sizes: Array, weight_at: Array, weight_sizes: Array, buffer: Buffer) -> Extents:
-    """Extents of targets, then of weights, packed one behind the other in their zones."""
+    """Extents of targets, then of weights, packed one after another in their zones."""
     count, weight_count = at.size, weight_at.size
     sections = np.concatenate([np.full(count, side.first_section), np.full(weight_count, side.first_section + 1)])
     places = np.concatenate([packed(sizes), packed(weight_sizes) + buffer.room])
@@ -208,7 +208,7 @@ def zones(side: Side, at: Array, sizes: Array, weight_at: Array, weight_sizes: A
 
 
 def packed(sizes: Array) -> Array:
-    """Where things of these sizes start when they lie one behind the other."""
+    """Where items of these sizes start when they are packed one after another."""
     starts = np.zeros(sizes.size, np.int64)
     np.cumsum(sizes[:-1], out=starts[1:])
     return starts

@@ -1,8 +1,8 @@
 """Filter: whole partitions, in bulk (ExpTM-filter in HyTGraph, as in GraphReduce and Graphie).
 
 Every byte of an active partition moves, active or not; reads are long and the link runs at full bandwidth.
-Neighbouring partitions make one extent. A task is as much as a buffer holds, so that even small partitions keep
-many reads in flight; HyTGraph's k = 4 is such a bound, for its buffers.
+Neighbouring partitions make one extent. A task fills a buffer, so that even small partitions keep many reads in flight;
+HyTGraph's k = 4 bounds its tasks likewise.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from isthmus.link.link import Array, Link
 
 
 class Filter(Engine):
-    """Reads whole partitions. `together` bounds how many make one task; None: as many as a buffer holds."""
+    """Reads whole partitions. `together`: the most partitions in a task; None: as many as a buffer holds."""
 
     name = "filter"
     code = 1
@@ -29,17 +29,17 @@ class Filter(Engine):
 
     @classmethod
     def pass_cost(cls, scan: Pass) -> Cost:
-        """Every block, in long reads."""
+        """The cost of reading every block, in long reads."""
         return Cost(scan.block_bytes, scan.reads, float(scan.profile.seconds(scan.block_bytes, 0)))
 
     def __init__(self, together: int | None = None) -> None:
         self.together = together
 
     def tasks(self, side: Side, chosen: Array, room: int) -> list[Task]:
-        """Cut by size, in order: a prefix sum says where each buffer is full."""
+        """Cut by size, in order: a prefix sum gives the places where a buffer is full."""
         if not chosen.size:
             return []
-        # An extent may touch a block more than its bytes at each end, in each zone; zones share a buffer by width.
+        # In each zone an extent may touch one more block at each end than its bytes need; zones share a buffer by width.
         narrow = min(side.width, side.weight_width or side.width)
         slack = (2 * side.entry_bytes // narrow + 1) * side.block
         sizes = side.partitions.slots[chosen] * side.entry_bytes + slack
@@ -111,7 +111,7 @@ def outward(begin: Array, end: Array, width: int, block: int) -> tuple[Array, Ar
 
 
 def as_rows(runs: Ranges, frontier: Frontier, side: Side) -> Rows:
-    """Name the active rows of runs, so that the kernel skips the rest without looking at it."""
+    """The active vertices of runs as rows, so that the kernel does not scan the others."""
     pieces = []
     for k in range(runs.first.size):
         vertices = frontier.rows(int(runs.first[k]), int(runs.last[k]))

@@ -1,7 +1,7 @@
 """Engines by name: those of this folder, and those of other packages (entry points `isthmus.engines`).
 
-Policies choose engines by code, an integer that fits arrays. Built-in engines have fixed codes; another engine gets the next
-one when it is first asked for, so its code means the same in one process only.
+Policies choose engines by code, an integer, so that choices are arrays. Built-in engines have fixed codes. Another engine gets
+the next free code when it is first used, so its code is valid in one process only.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ def is_engine(part: object) -> bool:
 
 
 ENGINES: Catalogue[type[Engine]] = Catalogue("engine", "isthmus.engines", "Engine", is_engine, "code")
-_OTHERS: dict[str, int] = {}  # codes that were given out
+_OTHERS: dict[str, int] = {}  # codes of engines that are not built in
 
 
 def code_of(name: str) -> int:
-    """The number that policies choose an engine by."""
+    """The code by which policies choose an engine."""
     if name in ENGINES.declared:
         return int(ENGINES.declared[name].facts["code"])
     if name not in _OTHERS:
         engine(name)
         code = max(NAMES) + 1
         if code > LAST_CODE:
-            raise PluginError(f"engine {name!r} is one too many: there is room for {LAST_CODE}")
+            raise PluginError(f"engine {name!r}: too many engines, expected at most {LAST_CODE}")
         _OTHERS[name], NAMES[code] = code, name
     return _OTHERS[name]
 
 
 def engine(name: str) -> type[Engine]:
-    """The engine of that name; a clear error where there is none."""
+    """The engine of that name; PluginError if there is none."""
     try:
         return ENGINES[name]
     except KeyError:
@@ -44,7 +44,7 @@ def engine(name: str) -> type[Engine]:
 
 
 def colour_of(name: str) -> str:
-    """What an engine is drawn in; read without importing it where it is built in."""
+    """The colour of an engine in drawings; a built-in engine is not imported for it."""
     if name in ENGINES.declared:
         return str(ENGINES.declared[name].facts["colour"])
     return ENGINES[name].colour if name in ENGINES else Engine.colour

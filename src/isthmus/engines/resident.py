@@ -14,7 +14,7 @@ from isthmus.link.link import Array, Link
 
 
 class Resident(Engine):
-    """Hands out the arrays themselves."""
+    """Delivers the near arrays themselves."""
 
     name = "resident"
     code = 3

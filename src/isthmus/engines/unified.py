@@ -1,7 +1,7 @@
 """Unified: pages on demand, kept while there is room (ImpTM-unified-memory in HyTGraph).
 
-On a disk lists are read through `link.pages`, which asks the link for missing pages only, one request each. A modelled
-link has pages of its own.
+On a disk lists are read through `link.pages`, which requests only missing pages from the link, one request each. A
+modelled link has pages of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Unified(Engine):
 
     @classmethod
     def make(cls, means: Means) -> Self:
-        """A modelled link has pages of its own; on others they lie in the memory behind the buffers."""
+        """A modelled link has pages of its own; for other links they lie in the spare memory."""
         if isinstance(means.link, ModelLink):
             return cls(means.link)
         sizes = [side.lists.slots * width for side in means.sides for width in (side.width, side.weight_width) if width]
@@ -36,9 +36,9 @@ class Unified(Engine):
 
     @classmethod
     def pass_cost(cls, scan: Pass) -> Cost:
-        """Every page, each when it is missed; on a disk a page is a block.
+        """The cost of a miss on every page; on a disk a page is a block.
 
-        On a modelled device faults of neighbours make migrations grow, so that a pass comes near the peak of managed memory.
+        On a modelled device faults on neighbouring pages make migrations larger, so a pass comes near managed memory's peak rate.
         """
         if scan.model is None:
             return Cost(scan.block_bytes, scan.blocks, float(scan.profile.seconds(0, scan.blocks)))

@@ -1,7 +1,7 @@
 """Zero-copy: only the blocks that hold active lists, neighbours merged (ImpTM-zero-copy in HyTGraph; EMOGI).
 
-On a disk a block is 4 KB and a hundred requests are in flight. `gap` widens what counts as a neighbour: reading
-over a gap smaller than bandwidth / request rate is cheaper than a second request.
+On a disk a block is 4 KB and a hundred requests are in flight. Blocks up to `gap` bytes apart count as neighbours:
+reading across a gap smaller than bandwidth / request rate is cheaper than a second request.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from isthmus.kernels import rows
 from isthmus.link.link import Array, Extents, Link
 from isthmus.link.requests import ListSpans
 
-Bring = Callable[[Extents, Array, ListSpans, int], int]  # a way of a link
-ROWS = 1 << 16  # planned at once: bounds the plan's own memory to a few megabytes
+Bring = Callable[[Extents, Array, ListSpans, int], int]  # one of a link's ways to read
+ROWS = 1 << 16  # vertices planned at once: bounds the plan's own memory to a few megabytes
 
 
 class ZeroCopy(Engine):
@@ -39,7 +39,7 @@ class ZeroCopy(Engine):
 
     @classmethod
     def pass_cost(cls, scan: Pass) -> Cost:
-        """Every block, each asked for alone. A disk reads neighbours together; alone is what blocks far apart cost."""
+        """The cost of one request per block, as for blocks far apart; a disk reads neighbouring blocks together."""
         return Cost(scan.block_bytes, scan.blocks, float(scan.profile.seconds(0, scan.blocks)))
 
     def __init__(self, gap: int = 0) -> None:
@@ -65,7 +65,7 @@ class ZeroCopy(Engine):
 def read_rows(
     task: Task, among: tuple[Array, Array, Array], row: int, skip: int, gap: int, bring: Bring, buffer: Buffer, channel: int, block: int
 ) -> tuple[int, int, Delivery]:
-    """Bring as many rows near as the buffer holds, from `row` on without its first `skip` edges; says where to go on."""
+    """Read as many rows as the buffer holds, from `row` without its first `skip` edges; returns the next `row` and `skip`."""
     side = task.side
     most = among[0].size - row
     kept = np.empty(most, among[0].dtype)

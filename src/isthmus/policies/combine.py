@@ -1,8 +1,8 @@
-"""Combining: which partitions are brought together, once each has an engine.
+"""Combining: which partitions make one task, once each has an engine.
 
-A recipe names its way. HyTGraph (Wang et al., ICDE 2023), Algorithm 1, lines 15-24, combines at most k = 4 filter partitions
-that lie side by side, and all partitions of any other engine. It drops every (k+1)th filter partition in a row; here
-that one begins the next group.
+A recipe names one of the ways below. HyTGraph (Wang et al., ICDE 2023), Algorithm 1, lines 15-24, combines at most k = 4
+neighbouring filter partitions, and all partitions of any other engine. It drops every (k+1)th filter partition in a row;
+here that one begins the next group.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TOGETHER = 4  # HyTGraph: filter partitions in one task
 
 @dataclass(frozen=True)
 class Groups:
-    """Partitions that are brought together: group g is partitions[cuts[g]:cuts[g + 1]], by the engine choices[g]."""
+    """Partitions in groups, each for one task: group g is partitions[cuts[g]:cuts[g + 1]], for the engine choices[g]."""
 
     choices: Array
     cuts: Array
@@ -30,7 +30,7 @@ class Groups:
 
 
 def neighbours(choice: Array, k: int = TOGETHER) -> Groups:
-    """At most k filter partitions that lie side by side; all partitions of any other engine together.
+    """Combine at most k neighbouring filter partitions, and all partitions of any other engine.
 
     Groups come in the order of the engines' numbers and then of the partitions. Every partition with a choice is in
     exactly one group.
@@ -46,14 +46,14 @@ def neighbours(choice: Array, k: int = TOGETHER) -> Groups:
 
 
 def by_engine(choice: Array) -> Groups:
-    """All partitions of an engine together, for it to cut as it likes."""
+    """Combine all partitions of an engine, which then cuts them into tasks itself."""
     partitions, choices = chosen(choice)
     firsts = np.flatnonzero(np.diff(choices, prepend=NOTHING) != 0)
     return Groups(choices[firsts], np.append(firsts, choices.size), partitions)
 
 
 def apart(choice: Array) -> Groups:
-    """Every partition on its own: combination switched off."""
+    """Combine nothing: every partition is a group."""
     partitions, choices = chosen(choice)
     return Groups(choices, np.arange(choices.size + 1), partitions)
 

@@ -1,8 +1,8 @@
-"""Rates of a link, corrected by what reads really took.
+"""A link's rates, corrected by the measured times of reads.
 
-A calibration is a minute's work on an idle disk; a run has its own mix of sizes, and neighbours. What an iteration
-that waited for the link moved by (almost) one engine, over the time it took, is an observation of that engine's rate. The
-corrected rate follows observations slowly, and stays within a factor of the calibrated one.
+A calibration takes a minute on an idle disk. A run has its own mix of read sizes, and other programs may use the disk. If
+an iteration waited for the link and (almost) one engine did all the moving, the amount moved / the time is an observation
+of that engine's rate. The corrected rate follows observations slowly, and stays within a factor of the calibrated one.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from isthmus.link.link import Profile
 
 PACE = 0.3  # weight of an observation, in logarithms
-LIMIT = 4.0  # how far a rate may move
-LINK_BOUND = 0.5  # share of an iteration spent waiting that makes it an observation
-ALMOST = 0.9  # share of the link's work that makes it an observation of one engine
+LIMIT = 4.0  # largest factor between the corrected and the calibrated rate
+LINK_BOUND = 0.5  # least share of an iteration spent on I/O wait for it to be an observation
+ALMOST = 0.9  # least share of the link's work by one engine for it to be an observation of that engine
 LEAST_SECONDS = 0.005
 
 
@@ -29,7 +29,7 @@ class Observation:
 
 
 def corrected(calibrated: Profile, now: Profile, seen: Observation) -> Profile:
-    """The profile after an observation; the same where it says nothing."""
+    """The profile after an observation; unchanged if the observation tells nothing about a rate."""
     if seen.seconds < LEAST_SECONDS or seen.waited < LINK_BOUND * seen.seconds:
         return now
     bulk, single = seen.bulk_bytes / now.bandwidth, seen.blocks / now.request_rate

@@ -1,16 +1,17 @@
-"""Grus's choice: near memory goes to what is used most; edges that find no room are read where they are.
+"""Grus's choice: near memory goes to what is used most; edges that do not fit are read from far memory.
 
 Grus (Wang et al., TACO 2021), section 4.1.2 and Algorithm 1. Structures are prefetched whole by priority while they fit:
 vertex state and frontier, then offsets, then edges. The first that does not fit (always the edges, here) is prefetched up
 to tau of the near memory left, and nothing below it: the part that holds the source's edges with tau = 0.5 for searches,
-the part from the start with tau = 0.8 where all vertices are active at first. The memory left over fills with what is
-used first (migration); once it is full, what is not near is read directly, and nothing is evicted: pages do that by
-themselves (`link/managed.py` with the hint accessed-by, `link/pages.py` without eviction). Only what to prefetch is decided here.
+the part from the start with tau = 0.8 where all vertices are active at first. The memory left over fills with the pages
+that are used first (migration). Once it is full, other pages are read directly, and nothing is evicted: the pages do that
+by themselves (`link/managed.py` with the hint accessed-by, `link/pages.py` without eviction). This file decides only what
+to prefetch.
 
 Where this differs: the paper's "chunk containing the source's edges" is placed so that the source is in its middle, as
-far as the ends allow. Prefetching ends at whole partitions. Algorithm 1 takes a structure that fits exactly for one that does
-not. Its list puts offsets before the frontier, its text after; both are far smaller than edges. The release never
-migrates beyond its first prefetch. What the hints of unified memory mean is in `link/hints.py`.
+far as the ends allow. Prefetching ends at whole partitions. Algorithm 1 treats a structure that fits exactly as one that
+does not. Its list puts offsets before the frontier, its text after; both are far smaller than edges. The release never
+migrates beyond its first prefetch. `link/hints.py` explains the hints of unified memory.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ TAU_SEARCH, TAU_EVERYONE = 0.5, 0.8  # Grus, validated in its section 6.3: share
 
 
 def prefetched(sizes: Array, near_bytes: int, tau: float) -> Array:
-    """Bytes to prefetch of each structure, given by falling priority."""
+    """Bytes to prefetch of each structure; `sizes` are in order of falling priority."""
     ends = np.cumsum(sizes, dtype=np.int64)
     fits = ends <= near_bytes
     found = np.where(fits, sizes, 0)

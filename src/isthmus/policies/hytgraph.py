@@ -1,4 +1,4 @@
-"""HyTGraph's choice: what each engine would cost a partition, in round trips of the link.
+"""HyTGraph's choice: the engine that costs a partition the fewest round trips of the link.
 
 HyTGraph (Wang et al., ICDE 2023, and its journal version), section V and Algorithm 1. A request carries m bytes (the
 link's block), a round trip MR requests. Per partition:
@@ -14,12 +14,12 @@ the second term of (2) out when it selects, and so do we by default.
 Where this differs:
 - Algorithm 1, lines 15-24, drops every (k+1)th filter partition in a row; `policies/combine.py` does not.
 - At a tie the text takes filter and the algorithm zero-copy. We follow the text: with every edge active and every
-  request full, both move the same bytes, and PageRank is said to filter everything at first.
-- The paper has two gammas and two betas. These are 0.625 and 0.4; those of the cache are in `cache/hotness.py`.
+  request full, both move the same bytes, and the paper says that PageRank filters everything at first.
+- The paper has two gammas and two betas. Here they are 0.625 and 0.4; those of the cache are in `cache/hotness.py`.
 - The release has fixed thresholds instead of (1)-(3) and merges nothing.
 
-(3) counts every list's own requests, misaligned ones and both arrays of a weighted list included: `Activity.blocks`
-has to. A count in which neighbouring lists share a block makes zero-copy look cheaper than it is.
+(3) counts every list's own requests, including misaligned ones and both arrays of a weighted list. `Activity.blocks`
+must count them so: if neighbouring lists share a block, zero-copy looks cheaper than it is.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from isthmus.policies.policy import COMPACTION, FILTER, INDEX_BYTES, NAMES, NOTH
 
 ALPHA = 0.8  # HyTGraph, after Subway: compaction pays below 80 % active edges
 BETA = 0.4  # HyTGraph: and where lists are so short that single requests are mostly empty
-GAMMA = 0.625  # HyTGraph, after EMOGI: the part of a round trip that an empty request costs as well
-IN_A_ROUND_TRIP = 256  # PCIe 3.0: requests under way at once
+GAMMA = 0.625  # HyTGraph, after EMOGI: the part of a round trip that even an empty request costs
+IN_A_ROUND_TRIP = 256  # PCIe 3.0: requests in flight at once
 ENGINES = frozenset({FILTER, COMPACTION, ZERO_COPY})
 
 
@@ -49,10 +49,10 @@ class Costs:
 
 
 class HyTGraph(Policy):
-    """Algorithm 1, lines 2-13. `engines` leaves some out; alpha = 0 also switches compaction off, gamma = 1 the damping.
+    """Algorithm 1, lines 2-13. `engines`: those to choose from; alpha = 0 also switches compaction off, gamma = 1 the damping.
 
-    `round_up` counts whole round trips, as the paper does with partitions of 1,000 of them. Where a partition is only
-    a few round trips long, as in a scaled-down experiment, the choice is better made without.
+    `round_up` counts whole round trips, as the paper does with partitions of 1,000 of them. Where a partition takes only
+    a few round trips, as in a scaled-down experiment, choices are better without it.
     """
 
     name = "hytgraph"

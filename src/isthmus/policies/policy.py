@@ -1,4 +1,4 @@
-"""A policy picks an engine for every partition with active edges. It sees numbers, never an engine's insides."""
+"""A policy picks an engine for every partition with active edges. It sees numbers, never an engine's internals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INDEX_BYTES = 8  # one 64-bit offset for each packed list
 
 
 class Policy(ABC):
-    """Pure: the same activity and profile give the same choice."""
+    """Picks engines. Pure: the same activity and profile give the same choice."""
 
     name: str = "policy"
     engines: tuple[str, ...] = ()  # names of all engines it may choose: a run makes these
@@ -38,15 +38,15 @@ class Fixed(Policy):
         return np.where(activity.edges > 0, self._choice, NOTHING)
 
 
-SURELY = 0.9  # of the seconds of a whole partition; else hubs, which filter brings first, would come last for a launch that is saved
-FEWEST_BYTES = 0.8  # of the seconds that packed lists take count; of 1, 0.9, 0.8, 0.67 and 0.5 the fastest, with fewer bytes than 1
+SURELY = 0.9  # zero-copy must take less than this share of filter's time; else hubs, which filter brings first, come last to save a launch
+FEWEST_BYTES = 0.8  # factor on the seconds of packed lists; of 1, 0.9, 0.8, 0.67 and 0.5 the fastest, with fewer bytes than 1
 
 
 class Cheapest(Policy):
-    """Whole partition or single blocks, whichever the link's measured rates make cheaper; or active lists, packed.
+    """The cheapest by the link's measured rates: whole partitions, single blocks or, if `packs`, packed active lists.
 
-    Packing goes on while the lists before cross the link, so the slower of the two counts; and as packed lists are the least that
-    can cross, they come so even where that seems a little slower.
+    Lists are packed while earlier ones cross the link, so the slower of packing and crossing counts. Packed lists move the
+    fewest bytes, so they are chosen even where they seem a little slower.
     """
 
     name = "auto"

@@ -1,4 +1,4 @@
-"""What a recipe is: a published system, or our own, as a composition of the parts."""
+"""A recipe: a published system, or our own, as a composition of policy, cache, schedule and switches."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from isthmus.link.hints import Hint
 from isthmus.plugins import LAST
 from isthmus.policies.policy import Policy
 
-UNTIL_SETTLED = 1 << 30  # rounds
-SWITCHES: dict[str, dict[str, Any]] = {  # parts that a recipe can do without, and what that changes
+UNTIL_SETTLED = 1 << 30  # runs: no limit
+SWITCHES: dict[str, dict[str, Any]] = {  # parts that can be switched off, and the fields that change
     "settle": {"settle": False},
     "cache": {"cache": "none"},
     "merge": {"merge": False},
@@ -29,41 +29,41 @@ SWITCHES: dict[str, dict[str, Any]] = {  # parts that a recipe can do without, a
 
 @dataclass(frozen=True)
 class Recipe:
-    """A composition. The fields behind `policy` switch its parts on and off, each alone; the last ones describe it.
+    """A composition. Each field after `policy` switches one part on or off; the last fields describe the recipe.
 
-    What is given by keyword and as a literal can be read without importing the recipe: give `words`, `colour`, `dash` so.
+    Give `words`, `colour` and `dash` by keyword and as literals, so that help reads them without importing the recipe.
     """
 
     name: str
     policy: Policy
     cache: str = "none"  # or partitions, vertices, pages
-    further_runs: Mapping[str, int] = field(default_factory=dict)  # of deliveries, by engine, where any order of propagation will do
-    weighs_launches: bool = False  # on a modelled device: mind what launches, copies and further rounds cost
-    settle: bool = False  # work partitions to a standstill on graphs with long paths
-    merge: bool = False  # read over gaps that cost less than another request
-    correct: bool = False  # correct the link's rates by what reads really took
-    ahead: bool = False  # read for the next iteration before this one ends, where it is known
-    recompute: bool = False  # one more round while the link is the bottleneck
-    combine: str = "buffers"  # partitions in a task: as many as a buffer holds; or neighbours, at most k; or whole ones apart; or all
-    order: str = "plain"  # of tasks; or by contribution
-    queue: bool = False  # whole partitions stay, and run again while others are on their way
-    pages: bool = False  # lists are read through pages; without a cache only a few of them stay
+    further_runs: Mapping[str, int] = field(default_factory=dict)  # by engine: further runs of a delivery, for order-free programs
+    weighs_launches: bool = False  # on a modelled device: weigh the costs of launches, copies and further runs
+    settle: bool = False  # on graphs with long paths: run each partition until nothing in it changes
+    merge: bool = False  # read across gaps that cost less than another request
+    correct: bool = False  # correct the link's rates by the measured times of reads
+    ahead: bool = False  # start reading for the next iteration before this one ends, where its reads are known
+    recompute: bool = False  # one more run while the link is the bottleneck
+    combine: str = "buffers"  # which partitions make a task: a way of policies/combine.py
+    order: str = "plain"  # of tasks: plain or contribution
+    queue: bool = False  # whole partitions stay near, and run again while others are on their way
+    pages: bool = False  # lists are read through pages; without a cache only a few pages stay
     hint: Hint = Hint.NONE  # for pages
     prefetch: bool = False  # fill a part of the pages before the start
-    overlap: bool = True  # on a modelled device: packing, transfers and kernels of different tasks go on at once
-    deltas: bool = False  # PageRank by deltas, whose active set shrinks
-    modelled: Mapping[str, Any] = field(default_factory=dict)  # what is another on modelled devices
-    turns: bool = True  # a search that goes level by level may turn round and seek from the unreached
-    host_decides: bool = True  # the host needs the frontier; otherwise a kernel finds its own way
+    overlap: bool = True  # on a modelled device: packing, transfers and kernels of different tasks overlap
+    deltas: bool = False  # PageRank by deltas, with fewer and fewer active vertices
+    modelled: Mapping[str, Any] = field(default_factory=dict)  # overrides for modelled devices
+    turns: bool = True  # a breadth-first search may switch to bottom-up search
+    host_decides: bool = True  # the host needs the frontier; otherwise a kernel finds active vertices itself
     words: str = ""  # for help
-    colour: str = "resident"  # of its line in drawings: of that engine, or "ink", or "#rrggbb"
+    colour: str = "resident"  # of its line in drawings: an engine's name, "ink" or "#rrggbb"
     dash: str = ":"  # of its line: "-", "--", "-." or ":"
-    place: int = LAST  # in lists
-    variants: Mapping[str, Callable[[], Recipe]] = field(default_factory=dict)  # by what stands behind a colon
+    place: int = LAST  # position in lists
+    variants: Mapping[str, Callable[[], Recipe]] = field(default_factory=dict)  # by the name after a colon
 
     @property
     def keeps(self) -> bool:
-        """Whether memory that is left may keep edges near."""
+        """Whether spare memory may keep edges near."""
         return self.cache != "none" or self.settle or self.queue
 
     def without(self, switched_off: tuple[str, ...]) -> Recipe:
@@ -77,10 +77,10 @@ class Recipe:
         return replace(self, **off)
 
     def on_model(self, sides: int, levels: bool) -> Recipe:
-        """Without what goes by the seconds that things really take, and what no published system does; with what it has for such
-        devices and one side of a graph.
+        """The recipe for a modelled device: without parts that use measured times, with its overrides if a program follows one side.
 
-        `levels`: a search that goes level by level can turn round, which saves more than further rounds.
+        A recipe without overrides also never switches to bottom-up search, which no published system does. `levels`: the
+        program is a breadth-first search, for which switching to bottom-up saves more than further runs.
         """
         timeless = replace(self, settle=False, merge=False, correct=False, ahead=False, turns=bool(self.modelled))
         if not self.modelled or sides > 1:

@@ -1,19 +1,19 @@
-"""Scaph's choice: a partition of high value comes whole and stays, of one of low value only the useful edges come.
+"""Scaph's choice: a high-value partition moves whole and stays near; of a low-value one only the useful edges move.
 
 Scaph (Zheng et al., ATC 2020), section 4. The value of a partition (formula 1) is the number of edges that active
-vertices will use, now and later. Comparing the throughput of both ways (formulas 2-4) needs the later part, which nobody
-knows, so the paper decides by what it has: UD, the edges of the active vertices. A partition is of high value if
+vertices will use, now and later. Comparing the throughput of both ways (formulas 2-4) needs the later part, which is
+unknown, so the paper decides by UD, the edges of the active vertices. A partition is of high value if
 
     UD > alpha x edges of the partition, or
     UD > beta x edges of the partition, and UD has grown since the last iteration.
 
 High-value partitions are run again by `schedule/levels.py`; of low-value ones UD is packed, moved and run once. The
-evaluation (section 6.3) compares four variants: HVSP takes everything for high, LVSP everything for low, HBASE runs a
-loaded partition several times at once instead of through the queue (after CLIP), LBASE is LVSP without the packing, so
-whole partitions run once (after Graphie) and stay while there is room. All of them bring and run whole partitions one by one.
+evaluation (section 6.3) compares four variants. HVSP treats all partitions as high-value, LVSP all as low-value. HBASE runs
+a loaded partition several times in a row instead of through the queue (after CLIP). LBASE is LVSP without packing: whole
+partitions run once (after Graphie) and stay near while there is room. All of them move and run whole partitions one by one.
 
-Where this differs: the release has only the first test. The paper does not say how often HBASE runs a partition, whether
-it keeps any, nor what came before the first iteration; we take twice, yes, and nothing.
+Where this differs: the release has only the first test. The paper does not say how often HBASE runs a partition (here:
+twice), whether it keeps any near (yes), nor what UD was before the first iteration (0).
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ BETA = 0.3  # Scaph: a medium share, where it grows
 
 @dataclass(frozen=True)
 class Scaph:
-    """Decides by this iteration's useful edges and the last one's, which the caller keeps."""
+    """Decides by the useful edges of this iteration and of the last one, which the caller keeps."""
 
     alpha: float = ALPHA
     beta: float = BETA
-    extract: bool = True  # pack low-value partitions; otherwise they come whole
-    queue: bool = True  # run high-value partitions again by the k-level queue; otherwise `runs` times at once
+    extract: bool = True  # pack low-value partitions; otherwise they move whole
+    queue: bool = True  # run high-value partitions again by the k-level queue; otherwise `runs` times in a row
     runs: int = 1
 
     def high(self, activity: Activity, last_edges: Array | None = None) -> Array:
@@ -47,14 +47,14 @@ class Scaph:
         return np.asarray((useful > self.alpha * whole) | (grown & (useful > self.beta * whole)))
 
     def choose(self, activity: Activity, last_edges: Array | None = None) -> Array:
-        """FILTER for what comes whole, COMPACTION for what is packed, NOTHING where nothing is active."""
+        """FILTER for partitions that move whole, COMPACTION for packed ones, NOTHING where nothing is active."""
         low = COMPACTION if self.extract else FILTER
         choice = np.where(self.high(activity, last_edges), FILTER, low)
         return np.where(activity.edges > 0, choice, NOTHING)
 
 
 class ByValue(Policy):
-    """Scaph's choice as a policy: the activity tells what was active before."""
+    """Scaph's choice as a policy: the activity has the last iteration's edges."""
 
     def __init__(self, name: str, scaph: Scaph) -> None:
         self.name, self._scaph = name, scaph
@@ -65,7 +65,7 @@ class ByValue(Policy):
 
 
 ONCE = ("lvsp", "lbase")  # variants that run nothing again
-PACKED = ("lvsp",)  # that bring nothing whole, so that nothing can stay
+PACKED = ("lvsp",)  # variants that move nothing whole, so that nothing can stay near
 VARIANTS = {
     "scaph": Scaph(),
     "hvsp": Scaph(alpha=0, beta=0),

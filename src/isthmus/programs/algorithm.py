@@ -1,7 +1,7 @@
 """What an algorithm is to its users: a function, declared once, in the file of its program.
 
     @algorithm
-    def bfs(run: Runner, source: Vertex, depth_limit: Annotated[int | None, Option("How far to go.", least=0)] = None) -> Answer:
+    def bfs(run: Runner, source: Vertex, depth_limit: Annotated[int | None, Option("Maximum distance.", least=0)] = None) -> Answer:
         \"\"\"Distances in edges from a source.\"\"\"
         return run(BFS(source, depth_limit))
 
@@ -26,23 +26,23 @@ from isthmus.programs.program import Program
 
 
 class Kind(Enum):
-    """What a parameter takes, where its type does not say it. The shell reads words accordingly."""
+    """What values a parameter takes, where its type does not say. The shell parses its arguments accordingly."""
 
     PLAIN = "a number, a word or a flag"
     VERTEX = "a vertex id"
     VERTICES = "several vertex ids"
     BY_VERTEX = "numbers by vertex id"
     ARRAY = "an array: a .npy file on the shell"
-    ARRAYS = "an array out of a .npz file, which may hold arrays for other parameters as well"
-    SIZES = "numbers between commas"
+    ARRAYS = "an array from a .npz file, which may hold arrays for other parameters as well"
+    SIZES = "numbers separated by commas"
 
 
 @dataclass(frozen=True)
 class Option:
-    """A parameter as help texts and the shell have it. `least`: the smallest value. `flag`: its name on the shell, if another.
+    """How help and the shell present a parameter. `least`: its smallest value. `flag`: its name on the shell, if different.
 
     `metavar` stands for the value in help; for numbers by vertex it names the number. `sample` makes a value from a
-    graph, for tests that try every algorithm, where the parameter has no default or one that does not suit every graph.
+    graph, for tests of all algorithms. It is needed where there is no default, or one that does not suit every graph.
     """
 
     help: str
@@ -69,10 +69,10 @@ class Rows(Enum):
 
 @dataclass
 class Answer:
-    """What a run found: columns by vertex number, or by edge or input; figures for people; notes for the user.
+    """The answer of a run: columns by vertex number, by edge or by input, and summary figures.
 
-    `values`: in place of the first column as the main one. `vertices`: places in natural order of the vertices that an
-    answer by inputs tells about.
+    `values`: the main values, if not the first column. `vertices`: for an answer by inputs, the places in natural order
+    of the vertices it is about.
     """
 
     columns: dict[str, Array]
@@ -81,7 +81,7 @@ class Answer:
     rows: Rows = Rows.VERTICES
     values: Array | None = None
     vertices: Array | None = None
-    program: Program | None = None  # what was run, in its final state
+    program: Program | None = None  # the program that ran, in its final state
 
     @property
     def main(self) -> str:
@@ -97,7 +97,7 @@ class Runner(Protocol):
 
     @property
     def prefers_deltas(self) -> bool:
-        """Whether PageRank is to be found by deltas: on modelled devices, and by recipes whose papers do so."""
+        """Whether to compute PageRank by deltas: on modelled devices, and for recipes whose papers do so."""
         ...
 
     def __call__(self, program: Program) -> Answer:
@@ -105,21 +105,21 @@ class Runner(Protocol):
         ...
 
     def fits(self, program: Program) -> bool:
-        """Whether a program would have all its edges in memory; raises BudgetError if the budget is too small for it at all."""
+        """Whether all edges would fit in memory; raises BudgetError if the budget is too small to run the program at all."""
         ...
 
     def must_fit(self, program: Program) -> None:
-        """Raise BudgetError now if a later pass would."""
+        """Raise BudgetError now if running the program later would."""
         ...
 
     def note(self, text: str) -> None:
-        """Tell the user something about the answer."""
+        """Add a note for the user to the answer."""
         ...
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of an algorithm: name, type, default (`inspect.Parameter.empty`: none) and what help says of it."""
+    """A parameter of an algorithm: name, type, default (`inspect.Parameter.empty`: none) and help."""
 
     name: str
     type: Any
@@ -138,12 +138,12 @@ class Algorithm:
     name: str
     function: Callable[..., Answer]
     alias: str | None = None  # another name on the shell
-    place: int = LAST  # in lists
-    sample: Callable[[Snapshot], dict[str, Any] | None] | None = None  # arguments to try it with; None: not on this graph
+    place: int = LAST  # position in lists
+    sample: Callable[[Snapshot], dict[str, Any] | None] | None = None  # arguments to test it with; None: not on this graph
 
     @property
     def words(self) -> str:
-        """What help says in one line."""
+        """The help text in one line."""
         return (inspect.getdoc(self.function) or self.name).splitlines()[0]
 
     @cached_property

@@ -1,8 +1,8 @@
-"""The best go first: with many active vertices, those whose value will probably still improve wait.
+"""Best-first order: while many vertices are active, defer those whose value will probably still improve.
 
-Near-far ordering (Davidson et al. 2014) for edges that are far: a bound that doubles from one iteration to the next
-parts the frontier, so an edge is followed less often at about as many iterations. The first bound keeps as large a
-share of the active vertices as one neighbour is of all that a vertex has: about those that are final already.
+Near-far ordering (Davidson et al. 2014) for edges in far memory: a bound splits the frontier and doubles every
+iteration. Edges are followed less often, in about as many iterations. The first bound keeps 1 / (mean degree) of the
+active vertices: about those that are final already.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import numpy as np
 
 from isthmus.programs.program import Array, Facts
 
-LOOKED_AT = 1 << 16  # vertices whose values set a bound
+LOOKED_AT = 1 << 16  # vertices sampled to set a bound
 WORTH = 3  # below a third of all edges, another pass over the link costs more than following an edge twice
 
 
 class BestFirst:
-    """Parts dense frontiers of a program whose values only fall (sign 1) or only rise (sign -1)."""
+    """Splits dense frontiers of a program whose values only fall (sign 1) or only rise (sign -1)."""
 
     def __init__(self, sign: int) -> None:
         self._sign = sign

@@ -2,11 +2,11 @@
 
 Up to 64 sources make a batch and share every read, each with a bit of a word per vertex (as in `multi_source_bfs`):
 
-1. FORWARD: breadth-first searches, level by level. An edge that leads one level further adds the paths to its tail to
-   those to its head. The active vertices of every level are kept, or found again by their levels where they are many.
+1. FORWARD: breadth-first searches, level by level. An edge that leads one level further adds its tail's path count to
+   its head's. The active vertices of every level are kept in a list; where they are too many, they are found again by level.
 2. BACKWARD: the same levels from the last but one to the first. With gain[v] = (1 + dependency[v]) / paths[v], a vertex
    u gathers dependency[u] = paths[u] * (the sum of gain[v] over its edges u -> v that lead one level further). No edge
-   leads further than that, so of the heads that are settled already all count: a bit says so, and in-edges are not
+   skips a level, so these are the edges to heads that are settled already. One bit marks those, and in-edges are not
    needed.
 
 Every parallel edge is a path of its own; self loops lie on no shortest path. A batch is as large as spare near memory
@@ -34,7 +34,7 @@ from isthmus.programs.program import Array, Facts, Program, State
 
 MOST = 64  # bits of a word
 FORWARD, BACKWARD = range(2)
-SEEN, HERE, COMING, PATHS, GAINS = range(5)  # on the way back COMING says who is settled
+SEEN, HERE, COMING, PATHS, GAINS = range(5)  # in the BACKWARD phase COMING marks settled vertices
 UNREACHED = np.iinfo(np.uint32).max
 VERTEX_BYTES, SOURCE_BYTES = 32, 24  # three words and the score; per source paths, gains, level, its place in a list of active vertices
 
@@ -44,7 +44,7 @@ def searches_here(u: Any, degree: Any, state: Any, params: Any) -> Any:
 
 
 def step(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
-    """Forward, hand paths over to whom they are new; backward, gather gains from whom is settled."""
+    """Forward: add path counts to heads that a search has not seen. Backward: gather gains from settled heads."""
     seen, _, coming, paths, gains = state
     phase, width = params
     if phase == FORWARD:
@@ -67,7 +67,7 @@ def step(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
 
 
 class Betweenness(Program):
-    """`sources` are vertex numbers, `batch` how many of them surely fit near at a time."""
+    """Betweenness centrality from `sources` (vertex numbers), of which at least `batch` fit near at a time."""
 
     name = "betweenness_centrality"
     order_free = False  # levels are synchronous, and each edge counts once
@@ -79,7 +79,7 @@ class Betweenness(Program):
         self.state_bytes = VERTEX_BYTES + SOURCE_BYTES * batch
         self._done = 0  # sources of earlier batches
         self._level = 0
-        self._active: list[Array | None] = []  # who was active at each level of the batch; None: too many to list
+        self._active: list[Array | None] = []  # active vertices of each level of the batch; None: too many to list
         self._pairs = self._depth = 0
 
     def reads_weights(self) -> bool:
@@ -99,7 +99,7 @@ class Betweenness(Program):
         return state
 
     def _next_batch(self, state: State) -> Array:
-        """The sources that start now, at their vertices; nobody at the end."""
+        """Start the next batch of sources; returns their vertices, none at the end."""
         width = state.params[1]
         numbers = np.asarray(self.sources[self._done : self._done + width], np.int64)
         bits = np.arange(numbers.size)
@@ -110,7 +110,7 @@ class Betweenness(Program):
         return numbers
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
-        """Whoever was coming is here now."""
+        """The searches that were coming to a vertex arrive there."""
         phase, width = state.params
         if phase == BACKWARD:
             return
@@ -121,7 +121,7 @@ class Betweenness(Program):
         else:
             finite = facts.team.split(lambda a, b: kernels.arrive_range(a, b, frontier.marks, *given), facts.vertices)
         if not all(finite):
-            raise OptionError(f"{self.name}: more than 1e308 shortest paths lead to a vertex, which is more than a double counts")
+            raise OptionError(f"{self.name}: more than 1e308 shortest paths lead to a vertex, more than a double can hold")
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         phase, width = state.params
@@ -143,7 +143,7 @@ class Betweenness(Program):
         return True
 
     def _settle(self, state: State, frontier: Any, facts: Facts) -> None:
-        """The dependencies of whoever is active are complete."""
+        """Settle the active vertices: their dependencies are complete."""
         _, here, settled, paths, gains = state.arrays
         width, scores = state.params[1], state.extra["scores"]
         given = (width, float(self._endpoints), here, settled, paths, gains, scores)
@@ -157,7 +157,7 @@ class Betweenness(Program):
             scores[numbers] += counts[: numbers.size]
 
     def _return(self, state: State, frontier: Any, facts: Facts) -> None:
-        """Whoever was active at this level is so again."""
+        """Make the vertices that were active at this level active again."""
         given = (self._level, state.params[1], state.arrays[HERE], state.extra["levels"])
         rows = self._active[self._level]
         if rows is not None:
@@ -203,21 +203,21 @@ class Betweenness(Program):
 
 
 def rescale(scores: Array, sources: Sequence[int], directed: bool, normalized: bool, endpoints: bool) -> None:
-    """Sums over the sources to what NetworkX says, in place: shares of all pairs, or path counts, for sources that are a sample.
+    """Scale sums over the sources as NetworkX does, in place: to shares of all pairs or to path counts, also for sampled sources.
 
-    A source's own paths do not lead through it, so one fewer has told about it; NaN where nobody has.
+    A source's own paths do not lead through it, so its sum is over one source fewer; NaN where no source is left.
     """
-    n, told = scores.size, len(sources)
+    n, count = scores.size, len(sources)
     others = n if endpoints else n - 1  # vertices that may be at one end of a path through a vertex
     if others < 2:
         return
     scale = 1 / (others - 1) if normalized else others / (1 if directed else 2)
-    if endpoints or told == n:
-        scores *= scale / (told if endpoints else others)
+    if endpoints or count == n:
+        scores *= scale / (count if endpoints else others)
         return
     numbers = np.asarray(sources, np.int64)
-    own = scores[numbers] * (scale / (told - 1) if told > 1 else np.nan)
-    scores *= scale / told
+    own = scores[numbers] * (scale / (count - 1) if count > 1 else np.nan)
+    scores *= scale / count
     scores[numbers] = own
 
 
@@ -225,10 +225,10 @@ def rescale(scores: Array, sources: Sequence[int], directed: bool, normalized: b
 def betweenness_centrality(
     run: Runner,
     k: Annotated[int | None, Option("Estimate from this many sampled sources. Default: all vertices.", least=1)] = None,
-    normalized: Annotated[bool, Option("Shares of all pairs of vertices, or numbers of paths.")] = True,
-    endpoints: Annotated[bool, Option("A path also leads through its ends.")] = False,
-    seed: Annotated[int, Option("Of the sample.")] = 1,
-    sources: Annotated[Any, Option("Estimate from these sources; give it several times.", flag="--source", kind=Kind.VERTICES)] = None,
+    normalized: Annotated[bool, Option("Scores are shares of all pairs of vertices; otherwise numbers of paths.")] = True,
+    endpoints: Annotated[bool, Option("Count a path at its ends as well.")] = False,
+    seed: Annotated[int, Option("Random seed of the sample.")] = 1,
+    sources: Annotated[Any, Option("Estimate from this source; may be repeated.", flag="--source", kind=Kind.VERTICES)] = None,
 ) -> Answer:
     """The share of shortest paths that lead through each vertex.
 
@@ -257,7 +257,7 @@ def chosen_sources(graph: Snapshot, k: int | None, seed: int, sources: Any) -> S
 
 
 def in_batches(run: Runner, sources: Sequence[int], normalized: bool, endpoints: bool) -> Betweenness:
-    """As many sources at once as fit the budget beside all edges, or if these do not fit, at all."""
+    """The program with the largest batch that fits the budget beside all edges; if the edges do not fit, the largest without them."""
     fitting: list[Betweenness] = []
     batches = sizes.now.betweenness_batches
     for batch in batches:

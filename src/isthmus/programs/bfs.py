@@ -1,7 +1,7 @@
 """Breadth-first search: how many edges from the source.
 
-A level is one more than its neighbour's. Levels beyond the limit are never sent, so the same program serves
-with and without one, whatever the order of propagation.
+A vertex sends its level plus one. Levels beyond the depth limit are never sent, so one program serves with and without
+a limit, in any order of propagation.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from isthmus.programs.program import NOTHING_YET, Array, Facts, NearEdges, Seen,
 # Beamer's switches, as the GAP Benchmark Suite sets them: bottom up when the frontier has a 15th of the edges left,
 # top down again when it has less than an 18th of the vertices.
 ALPHA, BETA = 15, 18
-# From disk every edge of an unreached vertex moves, though few are looked at; following one costs about twice that.
+# From disk a bottom-up level moves every edge of an unreached vertex, though it looks at few. Following an edge costs twice that.
 SEEK_SHARE = 2
-FEW_EDGES = 1 << 14  # a level this small is not worth turning round
-GANG = 1 << 20  # edges; a level up to this size is walked by threads that stay together
-TOLD = 1 << 14  # levels that become iterations of the trace one by one; after that, all of a call together
-SLICE = 1 << 14  # vertices per turn of a member
+FEW_EDGES = 1 << 14  # a level this small stays top-down
+GANG = 1 << 20  # edges; threads stay together from level to level up to this size
+TOLD = 1 << 14  # levels that the trace records one by one; later ones, all levels of a call together
+SLICE = 1 << 14  # vertices that a thread takes at a time
 
 
 def next_to_frontier(u: Any, v: Any, state: Any, params: Any) -> Any:
@@ -66,7 +66,7 @@ class BFS(Monotone):
         return np.int64
 
     def functions(self, facts: Facts) -> Functions:
-        """Also the loop that seeks: an unreached vertex looks for a neighbour in the frontier's bitmap."""
+        """Also the loop of bottom-up levels: an unreached vertex looks for a neighbour in the frontier's bitmap."""
         return replace(super().functions(facts), found=next_to_frontier)
 
     def begin(self, facts: Facts) -> State:
@@ -74,7 +74,7 @@ class BFS(Monotone):
         self._left = facts.lists.arcs  # edges of vertices that were not active yet
         self._level = 0
         self._seeking = False
-        self._unreached: Array | None = None  # since the first time it sought
+        self._unreached: Array | None = None  # marks, from the first bottom-up level on
         bits = np.zeros((facts.vertices + 63) // 64, np.uint64)
         return State((*state.arrays, bits), state.start, (*state.params, 1), state.extra)
 
@@ -82,7 +82,7 @@ class BFS(Monotone):
         return self._seeking
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
-        """Turn round when the unreached have fewer edges to move than the frontier has to follow."""
+        """Go bottom-up where moving the unreached vertices' edges costs less than following the frontier's."""
         self._level += 1
         state.params = (*state.params[:-1], self._level)
         edges = frontier.edges(facts.lists, facts.team)
@@ -95,7 +95,7 @@ class BFS(Monotone):
             self._unreached[frontier.rows(0, facts.vertices)] = 0
 
     def unordered(self, state: State) -> None:
-        self._left = INT_MAX  # seeking needs levels
+        self._left = INT_MAX  # bottom-up search needs levels
 
     def remember(self, state: State) -> dict[str, Any]:
         return {**super().remember(state), "left": self._left, "level": self._level}
@@ -105,7 +105,7 @@ class BFS(Monotone):
         self._left, self._level = kept["left"], kept["level"]
 
     def _mark_unreached(self, distances: Array, frontier: Any, facts: Facts) -> int:
-        """Mark those who are not reached yet and have edges; a whole pass over distances the first time only."""
+        """Mark the unreached vertices that have edges; only the first call passes over all distances."""
         left, marks, n = self._unreached, frontier.marks, facts.vertices
         if left is not None:
             return int(sum(facts.team.split(lambda a, b: vertices.mark_left(left, marks, a, b), n)))
@@ -136,10 +136,10 @@ class Search:
         self._facts, self._edges, self._levels, self._seen = facts, edges, levels, seen
         self._queue, self._spare = np.empty(facts.vertices, np.uint32), np.empty(facts.vertices, np.uint32)
         self._tail = np.zeros(1, np.int64)
-        self._room = min(facts.vertices, GANG)  # for what a member finds in a level
-        self._piles: Array | None = None  # of which a level touches as much as it has vertices
+        self._room = min(facts.vertices, GANG)  # vertices that one thread may find in a level
+        self._piles: Array | None = None  # what threads find; a level touches only as much as it has vertices
         self._told = 0
-        self._left = edges.lists.arcs  # edges of vertices not seen yet, about
+        self._left = edges.lists.arcs  # about how many edges unseen vertices have
 
     def run(self, start: Array | None) -> None:
         assert start is not None
@@ -245,7 +245,7 @@ class Search:
 
 @algorithm(place=1)
 def bfs(
-    run: Runner, source: Vertex, depth_limit: Annotated[int | None, Option("How far to go.", least=0)] = None,
+    run: Runner, source: Vertex, depth_limit: Annotated[int | None, Option("Maximum distance.", least=0)] = None,
     predecessors: FindTree = False,
 ) -> Answer:  # fmt: skip
     """Distances in edges from a source.

@@ -10,11 +10,11 @@ about the square root of the passes that Jacobi's iteration (pushing deltas) wou
 The bound: let r[j] be the current that is missing at j. The error is the voltage that these currents alone would cause.
 A current into j raises no voltage more than j's own, and that by at most r[j] times the resistance R[j] of any path from
 j to a held vertex, since taking all other resistors away only raises it (Rayleigh). So no voltage is off by more than
-the sum of R[j] |r[j]|, up to the rounding of float64. `path_resistances` finds R, and who has no path, in a run before.
+the sum of R[j] |r[j]|, up to the rounding of float64. A run before finds R and the vertices without a path (`path_resistances`).
 Likewise the currents that flow through the held vertices are off by at most the sum of |r[j]| altogether.
 
-The residual that the iteration carries along drifts away from the true one by rounding, so the last pass measures it.
-If it is too large the iteration starts again from there, and gives up when that did not even halve it.
+The residual that the iteration updates drifts away from the true one by rounding, so the last pass measures it. If it is
+too large, the iteration restarts from there. It stops when a restart did not even halve the residual.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def path_resistances(held: list[Any], resistances: bool, directed: bool) -> Mono
 
 
 class Circuit(Program):
-    """`fixed` and `currents` map vertices (user ids) to volts and amperes; `ohms` comes from `path_resistances`.
+    """Conjugate gradients for the voltages. `fixed` and `currents` map user ids to volts and amperes.
 
-    `tol` bounds the error of every voltage relative to the spread of all of them.
+    `ohms` comes from `path_resistances`. `tol` bounds the error of every voltage relative to the spread of all of them.
     """
 
     name = "circuit"
@@ -130,7 +130,7 @@ class Circuit(Program):
         return True
 
     def _weigh(self, state: State) -> None:
-        """The pass summed up conductances."""
+        """Keep each vertex's sum of conductances, which the pass found."""
         sums, strengths, held = state.arrays[SUMS], state.arrays[STRENGTHS], state.extra["held"]
         if np.isinf(sums).any():
             raise OptionError(
@@ -144,7 +144,7 @@ class Circuit(Program):
         self._phase = MEASURING
 
     def _measure(self, state: State, facts: Facts) -> bool:
-        """The pass multiplied by the voltages: what is missing, and whether to go on."""
+        """Measure the missing currents after a pass over the voltages; returns whether to go on."""
         voltages, sums, held = state.arrays[VOLTAGES], state.arrays[SUMS], state.extra["held"]
         state.extra["held_currents"] = state.extra["held_strengths"] * voltages[held] - sums[held]
         self._note(facts.team.split(lambda a, b: kernels.missing(a, b, *state.arrays), facts.vertices))
@@ -154,7 +154,7 @@ class Circuit(Program):
         return not (self.converged or stuck or self.steps_left == 0)
 
     def _step(self, state: State, facts: Facts) -> None:
-        """The pass multiplied by the direction: go as far as it is downhill, and turn."""
+        """Move along the direction to the lowest point, then choose the next direction."""
         n, split = facts.vertices, facts.team.split
         _, sums, directions, residual, strengths, _ = state.arrays
         product = sum(split(lambda a, b: kernels.multiply(a, b, sums, directions, strengths), n))
@@ -177,7 +177,7 @@ class Circuit(Program):
         self.converged = self.error_bound <= self.tol * (max(highs) - min(lows))
 
     def remember(self, state: State) -> dict[str, Any]:
-        """Everything but the resistances of paths, and what changes of its own."""
+        """All arrays but the path resistances, and the attributes that change."""
         own = {name: getattr(self, name) for name in CHANGING}
         return {"arrays": state.arrays[:OHMS], "extra": state.extra, "own": own}
 
@@ -206,7 +206,7 @@ class Circuit(Program):
 
 
 def ends(graph: Snapshot) -> Any:
-    """Voltages to try a circuit with: the first vertex at 1, the last at 0."""
+    """Voltages to test a circuit with: the first vertex at 1, the last at 0."""
     vertices = [graph.ids.natural(at, at + 1)[0] for at in {0, graph.vertices - 1}] if graph.vertices else []
     return {vertex: 1.0 - place for place, vertex in enumerate(vertices)}
 
@@ -216,10 +216,10 @@ def circuit(
     run: Runner,
     fixed: Annotated[
         dict[Any, float],
-        Option("Hold a vertex at a voltage; give it several times.", flag="--fix", metavar="VOLTS", kind=Kind.BY_VERTEX, sample=ends),
+        Option("Hold a vertex at a voltage; may be repeated.", flag="--fix", metavar="VOLTS", kind=Kind.BY_VERTEX, sample=ends),
     ],
     currents: Annotated[
-        dict[Any, float] | None, Option("Inject a current.", flag="--current", metavar="AMPERES", kind=Kind.BY_VERTEX)
+        dict[Any, float] | None, Option("Inject a current; may be repeated.", flag="--current", metavar="AMPERES", kind=Kind.BY_VERTEX)
     ] = None,
     resistances: Annotated[bool, Option("Weights are resistances, not conductances.")] = False,
     tol: Annotated[float, Option("Bound on the error of every voltage, relative to the spread of all.")] = 1e-6,
@@ -228,7 +228,7 @@ def circuit(
     """Voltages of a resistor network, with a guaranteed error bound.
 
     Weights are conductances. No voltage is off by more than `tol` times the difference of the highest and the lowest.
-    Directions do not count. A vertex without a path to a held one has no voltage: NaN (null in Arrow).
+    Edge directions are ignored. A vertex without a path to a held one has no voltage: NaN (null in Arrow).
     """
     no_negative_weights(run, "circuit")
     directed = run.graph.directed

@@ -1,7 +1,7 @@
 """What a column of an answer holds, which of its values mean *none*, and how two answers to one question compare.
 
-A program declares its columns with it. Results (`runtime/result.py`) go by it when they hand values out, and `compare`
-when it looks for differences.
+Programs declare their columns with it. Results (`runtime/result.py`) use it to hand out values, `compare` to look for
+differences.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NO_VERTEX = -1
 
 
 class Holds(Enum):
-    """What values are."""
+    """What a column's values are."""
 
     NUMBERS = "numbers"
     VERTICES = "vertices"  # by their numbers in the graph's own order; -1: none
@@ -35,7 +35,7 @@ class Within(Enum):
 
 @dataclass(frozen=True)
 class Column:
-    """A column by its name; one that ends in * stands for all that begin so.
+    """The declaration of a column. A name that ends in * stands for all names that begin like it.
 
     `none` names the values that mean none: some of "high" (the largest integer, infinity), "low" and "nan". Integers of 32
     bits are shown as int64. `within` and `figure` say what error bound the summary states, and under which name; without

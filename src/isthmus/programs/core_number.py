@@ -1,9 +1,9 @@
-"""Core numbers by peeling: the largest k such that a vertex is in a subgraph where everyone has degree k.
+"""Core numbers by peeling: the largest k such that a vertex is in a subgraph where all degrees are at least k.
 
-For k = 0, 1, ... whoever has at most k edges left goes, with core number k, and takes its edges along, until nobody
+For k = 0, 1, ... the vertices with at most k edges left get core number k and are removed with their edges, until none
 is left (Matula and Beck 1983; in parallel rounds as in ParK, Dasari et al. 2014). Each edge moves once per direction
-altogether. A degree counts all edges at a vertex, in and out, parallel ones each; self loops do not count. Where
-there are any, a first pass finds them.
+altogether. A degree counts in-edges, out-edges and every parallel edge, but no self loops. If the graph has self
+loops, a first pass finds them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from isthmus.programs.program import Array, Facts, Program, State
 
 LOOPS, PEELING = 0, 1
 DEGREES, CORES = 0, 1
-AT_ONCE = 1 << 20  # vertices looked through by one call
+AT_ONCE = 1 << 20  # vertices scanned by one call
 
 
 def nothing_sent(u: Any, degree: Any, state: Any, params: Any) -> Any:
@@ -30,7 +30,7 @@ def nothing_sent(u: Any, degree: Any, state: Any, params: Any) -> Any:
 
 
 def take_out(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
-    """Take the edge away from v, which goes as well when it has k left; first of all, self loops."""
+    """Remove the edge from v's degree; v becomes active when k edges are left. The first pass removes self loops."""
     degrees, cores = state
     if params[0] == LOOPS:
         if u == v:
@@ -42,7 +42,7 @@ def take_out(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
 
 
 class CoreNumber(Program):
-    """`loops`: whether the graph has self loops."""
+    """Core numbers. `loops`: whether the graph has self loops."""
 
     name = "core_number"
     columns = (Column("core_number"),)
@@ -72,7 +72,7 @@ class CoreNumber(Program):
         return state
 
     def _next(self, state: State, facts: Facts) -> Array:
-        """Raise k to the smallest degree that is left; the vertices that have it, nobody when all are gone."""
+        """Raise k to the smallest degree that is left; returns the vertices that have it, none at the end."""
         n = facts.vertices
         least = min(facts.team.split(lambda a, b: peel.least_left(a, b, *state.arrays, INT_MAX), n), default=INT_MAX)
         if least == INT_MAX:
@@ -86,7 +86,7 @@ class CoreNumber(Program):
         return np.concatenate(pieces)
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
-        """Whoever is active is gone now."""
+        """Remove the active vertices: k is their core number."""
         if state.params[0] == LOOPS:
             return
         k, cores = state.params[1], state.arrays[CORES]
@@ -110,5 +110,5 @@ class CoreNumber(Program):
 
 @algorithm
 def core_number(run: Runner) -> Answer:
-    """The largest k for which a vertex is in the k-core; edges count whatever their direction, self loops do not."""
+    """The largest k for which a vertex is in the k-core; edge directions and self loops are ignored."""
     return run(CoreNumber(run.graph.directed, run.graph.self_loops > 0))

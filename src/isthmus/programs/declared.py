@@ -36,9 +36,9 @@ SIDES = ("out", "in")
 class Monotone(Program):
     """value[v] = combine(value[v], message(value[u], weight)) until nothing improves.
 
-    With `start` given (0 where `initial` is infinite), one or several sources start with that value and everybody
-    else with `initial`; without it everyone is active at first, with `initial` or, for initial="vertex", with its
-    own place in natural order.
+    With `start` (0 where `initial` is infinite), one or several sources start with that value and all other vertices with
+    `initial`. Without it all vertices start active, with `initial` or, for initial="vertex", with their place in natural
+    order.
     """
 
     def __init__(self, message: Message, initial: Any, combine: str, start: Any, column: str, sides: tuple[str, ...]) -> None:
@@ -47,7 +47,7 @@ class Monotone(Program):
         if initial != "vertex" and not is_number(initial):
             raise rule(message, f"initial: expected a number or 'vertex', got {initial!r}")
         if start is None and initial != "vertex" and np.isinf(initial):
-            start = 0  # who knows nothing has nothing to send
+            start = 0  # an unreached vertex sends no messages, so only sources start active
         if start is not None and not is_number(start):
             raise rule(message, f"start: expected a number, got {start!r}")
         check_column(message, column, initial == "vertex")
@@ -68,14 +68,14 @@ class Monotone(Program):
         fresh.sources = as_sources(source)
         fresh.given = fresh.given[0], {"source": source, **fresh.values_given}
         if fresh.sources and self.start_value is None:
-            raise OptionError(f"{self.name} starts everywhere; declare it with start= to give it a source")
+            raise OptionError(f"{self.name} starts at every vertex; declare it with start= to give it a source")
         return fresh
 
     def reads_weights(self) -> bool:
         return "weight" in self.message.arguments
 
     def dtype(self, facts: Facts) -> Any:
-        """int64 where everything that goes in is whole and the message keeps it so, else float64."""
+        """int64 where all inputs are integers and the message keeps them so, else float64."""
         weight = sample_weight(facts, self.reads_weights())
         finite = [v for v in (self.initial, self.start_value) if v is not None and v != "vertex" and not np.isinf(v)]
         inputs = [*finite, *self.values_given.values(), weight]
@@ -104,11 +104,11 @@ class Monotone(Program):
         return State(arrays, sources, params)
 
     def contribution(self, state: State) -> tuple[bool, Array, Array] | None:
-        """What a vertex last sent is not kept, so every active one counts the same."""
+        """Every active vertex counts the same, because what it last sent is not kept."""
         return False, state.arrays[0], state.arrays[0]
 
     def remember(self, state: State) -> dict[str, Any]:
-        """The values; nothing else changes. A subclass in which something does has to remember that too."""
+        """The values; nothing else changes. A subclass that changes more must remember that too."""
         return {"values": state.arrays[0]}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
@@ -132,7 +132,7 @@ def rule(message: Message, complaint: str) -> ProgramError:
 
 
 def check_column(message: Message, column: Any, of_vertices: bool) -> None:
-    """A column's name must not mean something else to a result: `labels` hold vertices, and so do predecessors."""
+    """Refuse names that results treat specially: columns `labels` and `predecessor` hold vertices."""
     taken = ("vertex", "predecessor") if of_vertices else ("vertex", "predecessor", "labels")
     if not isinstance(column, str) or not column or column in taken:
         raise rule(message, f"column: expected a name other than {', '.join(taken)}, got {column!r}")
@@ -147,12 +147,12 @@ def as_sources(source: Any) -> list[Any]:
 
 
 def vertex_bytes(message: Message) -> int:
-    """Bytes per vertex that a message takes which asks for the vertex: its number must not depend on the order."""
+    """Bytes per vertex for a message that asks for `vertex`: its place in natural order, whatever the store's order."""
     return 8 if "vertex" in message.arguments else 0
 
 
 def natural_numbers(message: Message, facts: Facts) -> tuple[Array, ...]:
-    """Every vertex's place in natural order, where a message asks for it and it is not the vertex's number anyway."""
+    """Every vertex's place in natural order, if a message asks for it and it differs from the vertex's number."""
     numbers = facts.naturals() if "vertex" in message.arguments else None
     return () if numbers is None else (numbers,)
 
@@ -197,7 +197,7 @@ def improving(message: Message, combine: str, kind: Any, number: Scalar) -> Func
 
 
 def spreading_by_weight(message: Message, number: Scalar, threshold: int) -> Functions:
-    """The functions of an accumulative program, whose threshold is params[threshold]; the message is worked out for each edge."""
+    """The functions of an accumulative program that computes its message for each edge; its threshold is params[threshold]."""
 
     def source(u: Any, degree: Any, state: Any, params: Any) -> Any:
         return state[2][u], degree
@@ -211,7 +211,7 @@ def spreading_by_weight(message: Message, number: Scalar, threshold: int) -> Fun
 
 
 def spreading_evenly(message: Message, number: Scalar, threshold: int) -> Functions:
-    """The same for a message that does not depend on the edge, worked out once per vertex."""
+    """The same for a message that does not depend on the edge: it is computed once per vertex."""
 
     def source(u: Any, degree: Any, state: Any, params: Any) -> Any:
         return message(state[2][u], 1, degree, number(u, state), params)
@@ -224,7 +224,7 @@ def spreading_evenly(message: Message, number: Scalar, threshold: int) -> Functi
 
 
 def sample_weight(facts: Facts, reads_weights: bool) -> Any:
-    """A weight such as the message will see: 1 on a graph that has none."""
+    """A weight of the type that the message gets: a whole number on a graph without weights."""
     return np.ones(1, facts.weight_dtype if facts.weight_dtype is not None and reads_weights else np.int32)[0]
 
 
@@ -238,7 +238,7 @@ def bound(value: Any, kind: Any) -> Any:
 class Accumulative(Program):
     """A delta is taken from a vertex, added to its value, and message(delta) is summed into its neighbours.
 
-    Active while |delta| exceeds the threshold. The default start is a residual of `initial` everywhere.
+    A vertex is active while |delta| exceeds the threshold. By default every vertex starts with a residual of `initial`.
     """
 
     prefetched_array = 1  # residuals
@@ -250,7 +250,7 @@ class Accumulative(Program):
         if not is_number(threshold) or threshold < 0:
             raise rule(message, f"threshold: expected a number of at least 0, got {threshold!r}")
         check_column(message, column, False)
-        threshold = max(threshold, np.finfo(np.float64).tiny)  # below which halves may round back to what they were
+        threshold = max(threshold, np.finfo(np.float64).tiny)  # half of a smaller delta may round back to the delta
         self.name, self.message, self.initial, self.threshold, self.column = message.name, message, initial, threshold, column
         self.state_bytes = 24 + vertex_bytes(message)
         self.values_given = dict(message.defaults)
@@ -273,7 +273,7 @@ class Accumulative(Program):
         return spreading(self.message, vertex_number(self.message, facts, 3), len(self.message.defaults))
 
     def residual(self, facts: Facts) -> Array:
-        """Where mass starts."""
+        """The residuals at the start."""
         if not self.sources:
             return np.full(facts.vertices, float(self.initial))
         residual = np.zeros(facts.vertices)
@@ -300,7 +300,7 @@ class Accumulative(Program):
         return True, state.arrays[2], state.arrays[2]
 
     def remember(self, state: State) -> dict[str, Any]:
-        """Values and residuals. A subclass in which more changes has to remember that too."""
+        """Values and residuals. A subclass that changes more must remember that too."""
         return {"arrays": state.arrays[:2]}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:

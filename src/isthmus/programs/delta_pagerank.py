@@ -1,15 +1,15 @@
-"""PageRank by deltas: only who has received enough since it last sent sends again.
+"""PageRank by deltas: a vertex sends again only when it has received enough since it last sent.
 
 As the GPU systems do it (Maiter's deltas; HyTGraph, Subway, Scaph, Grapin), but with the guarantee of `pagerank.py`. A vertex
 is active while its residual exceeds a threshold; smaller residuals are kept, never dropped. After a last x += r the L1 error of
 x is at most d / (1 - d) |r|, and normalising at most doubles it relative to the sum of x; the run ends when that is at most
-`tol`. The threshold starts where residuals just below it everywhere would satisfy the bound if x summed up to n. Where
-less mass is left, because dangling vertices swallowed it, the frontier may run dry too early: then the threshold is lowered to
-what the bound asks for, and those above it go on.
+`tol`. With the first threshold, residuals just below it everywhere satisfy the bound if x sums to n. Where dangling vertices
+have absorbed mass, x sums to less and the frontier may become empty too early. Then the threshold is lowered to what the bound
+needs, and the vertices above it become active.
 
-Any order of propagation will do, and a vertex may send several times in an iteration. What is left shrinks by d each time all
-have sent, no faster: a tight `tol` takes several times the iterations of `pagerank.py`, which sends everything each
-time and can therefore extrapolate.
+Any order of propagation gives the answer, and a vertex may send several times in an iteration. The residual shrinks by d each
+time all vertices have sent, no faster, so a tight `tol` takes several times the iterations of `pagerank.py`, which sends
+everything each time and can therefore extrapolate.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from isthmus.programs.pagerank import PageRank, teleport_vector
 from isthmus.programs.program import Array, Facts, State
 from isthmus.programs.sums import alone, times
 
-LOWER = 0.9  # of the threshold that the bound asks for, so that rounding does not ask for it twice
+LOWER = 0.9  # of the threshold that the bound needs, so that rounding does not make it lower the threshold twice
 
 
 def of_degree(u: Any, degree: Any, state: Any) -> Any:
@@ -38,7 +38,7 @@ def of_strength(u: Any, degree: Any, state: Any) -> Any:
 
 
 def pushing(divisor: Scalar, carried: Scalar) -> Functions:
-    """A delta times d goes to the neighbours, parted by what `divisor` says of its vertex."""
+    """Push delta times d, divided by the vertex's `divisor`, to the neighbours."""
 
     def source(u: Any, degree: Any, state: Any, params: Any) -> Any:
         parts = divisor(u, degree, state)
@@ -52,7 +52,7 @@ def pushing(divisor: Scalar, carried: Scalar) -> Functions:
 
 
 class DeltaPageRank(PageRank):
-    """The same options and the same answer, within `tol`."""
+    """PageRank by deltas, with the options and, within `tol`, the answer of `PageRank`."""
 
     all_active = False
     order_free = True
@@ -76,7 +76,7 @@ class DeltaPageRank(PageRank):
         residual = np.full(n, 1 - self.alpha)
         if self.teleport is not None:
             residual = teleport_vector(self.teleport, facts) * ((1 - self.alpha) * n)
-        if not n:  # nothing to be wrong about
+        if not n:  # an empty answer has no error
             self.error_bound, self.converged = 0.0, True
         threshold = self.tol * (1 - self.alpha) / (2 * self.alpha)
         active = np.flatnonzero(residual > threshold)

@@ -1,14 +1,14 @@
 """A program's scalar functions: plain `def`s, which become the text that kernels are compiled with.
 
 `source`, `edge` and `found`, or `nothing`, `sent` and `received`, are what the loops of kernels.skeleton call; that module
-says what each of them means. They are functions of a module, static methods, or functions inside a function: what they name from
-outside is settled when they are read, so a function inside another is specialised by the values around it.
+says what each of them means. They are functions of a module, static methods, or functions inside a function. Names from outside
+are resolved when a function is read, so a function inside another is specialised by the values around it.
 
 - A number becomes a literal, so one that changes from run to run belongs in `params`.
-- A function is read the same way and stands in front of those that call it.
-- The atomics of kernels.atomics, `np`, `math`, types such as np.int64 and Python's min, max, abs, ... are themselves.
+- A function is read the same way and is placed before those that call it.
+- The atomics of kernels.atomics, `np`, `math`, types such as np.int64 and Python's min, max, abs, ... stay as they are.
 - A `Message` is called with (value, weight, degree, vertex, params), whichever of these it asks for.
-- A loop over `unrolled(N)` is written out.
+- A loop over `unrolled(N)` is unrolled.
 
 Anything else is an error that quotes file, line and text.
 """
@@ -45,7 +45,7 @@ ATOMIC_NAMES = (
     "atomic_add", "atomic_cas", "atomic_exchange", "atomic_max", "atomic_min", "atomic_or", "lowest_bit", "prefetch",
 )  # fmt: skip
 BUILTIN_NAMES = ("min", "max", "abs", "float", "int", "bool", "round", "range", "len")
-# What every module of loops has, by the name it has there.
+# Names that every module of loops has.
 THERE = {id(getattr(atomics, name)): name for name in ATOMIC_NAMES} | {id(getattr(builtins, name)): name for name in BUILTIN_NAMES}
 THERE |= {id(np): "np", id(math): "math"}
 __all__ = ["Functions", "unrolled"]
@@ -63,7 +63,7 @@ class Functions:
     received: Scalar | None = None
 
     def text(self) -> str:
-        """All functions as kernels have them. Equal texts are compiled once, and tell programs apart."""
+        """The text of all functions, as kernels are compiled with. Programs of equal text share their machine code."""
         given = {field.name: getattr(self, field.name) for field in fields(self) if getattr(self, field.name) is not None}
         needed = ("source", "edge") if {"source", "edge"} & set(given) else ("nothing", "sent", "received")
         missing = [role for role in needed if role not in given]
@@ -76,7 +76,7 @@ class Functions:
 
 
 class Text:
-    """The functions that were written so far, each behind those it calls."""
+    """The functions that were written so far, each after those it calls."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
@@ -99,10 +99,10 @@ class Text:
         self.parts.append(f"@compiled\n{ast.unparse(rewriting.function(name))}\n")
 
     def _settled(self, node: ast.Name, value: Any, source: Source) -> ast.expr:
-        """What stands for a name from outside."""
+        """The expression that replaces a name from outside."""
         if isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating):
             if isinstance(value, int) and not INT_MIN <= value <= UINT_MAX:
-                raise source.wrong(node.lineno, f"uses {node.id!r}, which is {value}, and whole numbers have 64 bits")
+                raise source.wrong(node.lineno, f"uses {node.id!r}, which is {value} and does not fit 64 bits")
             return literal(value)
         if id(value) in THERE:
             return ast.Name(THERE[id(value)])
@@ -127,7 +127,7 @@ class Text:
         return ast.Name("message")
 
     def _helper(self, function: FunctionType) -> str:
-        """The name of a function that others call, which is written when it is met for the first time."""
+        """The name of a function that others call; the first call of it adds its text."""
         if function not in self._names:
             name = wanted = function.__name__
             while name in self._taken:
@@ -148,7 +148,7 @@ def plain(function: Any, role: str) -> Source:
 
 
 def visible(source: Source) -> Mapping[str, Any]:
-    """Everything that a function can name from outside: what stands around it, its module, Python's own names."""
+    """The names from outside that a function can use: of the functions around it, of its module, of Python."""
     function = source.function
     around = {name: cell.cell_contents for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)}
     return ChainMap(around, function.__globals__, vars(builtins))

@@ -1,11 +1,11 @@
-"""Katz centrality with a guaranteed bound: x = beta + alpha A^T x, summed walk by walk.
+"""Katz centrality with a guaranteed bound: x = beta + alpha A^T x, summed over walks of growing length.
 
 Every iteration takes the whole residual r into x and leaves r' = alpha A^T r, so that at all times
 alpha A^T x = x + r - beta. Call m the least of (beta - r) / x over all vertices. Once m is above 0,
-alpha A^T x <= (1 - m) x, and with r <= c x all that is still to come is at most c (1 - m) / m times x, entry by
+alpha A^T x <= (1 - m) x, and with r <= c x the rest of the sum is at most c (1 - m) / m times x, entry by
 entry (Collatz and Wielandt's bound on the spectral radius, read off the iteration itself). So the answer x + r has
 a relative error of at most c (1 - m) / m in every single entry, without knowing the largest eigenvalue; the run
-stops when that is at most `tol`. If alpha is too large for walks to die out, m never rises above 0.
+stops when that is at most `tol`. If alpha is too large for the sum to converge, m never rises above 0.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from isthmus.programs.weights import need_weights
 
 
 class Katz(Program):
-    """`tol` bounds the relative error of every entry. `weight`: a walk counts the product of its weights."""
+    """Katz centrality. `tol` bounds the relative error of every entry. `weight`: a walk counts the product of its weights."""
 
     name = "katz"
     all_active = True
@@ -53,8 +53,8 @@ class Katz(Program):
         return summing(self.pulls, 2, 1, times if self._weight else alone)
 
     def begin(self, facts: Facts) -> State:
-        """Values, the residual, and alpha times what was taken from it."""
-        if not facts.vertices:  # nothing to be wrong about
+        """Three arrays: values, the residual, and alpha times what was taken from it."""
+        if not facts.vertices:  # an empty answer has no error
             self.error_bound, self.converged = 0.0, True
         return State((np.zeros(facts.vertices), np.full(facts.vertices, self.beta), np.zeros(facts.vertices)), None)
 
@@ -94,19 +94,19 @@ class Katz(Program):
 
 
 def too_large(alpha: float) -> str:
-    return f"alpha: with {alpha:g} walks do not die out: expected less than 1 / the largest eigenvalue"
+    return f"alpha: {alpha:g} is too large for this graph (expected less than 1 / the largest eigenvalue)"
 
 
 def small_alpha(graph: Snapshot) -> float:
-    """An alpha to try any graph with: the largest eigenvalue is at most the largest out-degree."""
+    """An alpha that converges on any graph, for tests: the largest eigenvalue is at most the largest out-degree."""
     return 0.5 / (1 + int(graph.out_degrees().max(initial=0)))
 
 
 @algorithm
 def katz(
     run: Runner,
-    alpha: Annotated[float, Option("What a step of a walk costs; below 1 / the largest eigenvalue.", sample=small_alpha)] = 0.1,
-    beta: Annotated[float, Option("What every vertex starts with.")] = 1.0,
+    alpha: Annotated[float, Option("Factor for each step of a walk; below 1 / the largest eigenvalue.", sample=small_alpha)] = 0.1,
+    beta: Annotated[float, Option("Score that every vertex starts with.")] = 1.0,
     max_iter: MaxIter = 1000,
     tol: Annotated[float, Option("Bound on the relative error of every entry.")] = 1e-6,
     normalized: Annotated[bool, Option("Scale the scores to length 1.")] = True,
@@ -123,7 +123,7 @@ def katz(
         run.note(f"stopped after {max_iter} iterations; relative errors are bounded by {program.error_bound:.3g}, not by tol = {tol:g}")
     scores, highest = answer.columns["katz_centrality"], answer.figures["highest"]
     if normalized and highest > 0:
-        scores /= highest  # whose squares stay finite
+        scores /= highest  # so that squares stay finite
         length = float(np.linalg.norm(scores))
         scores /= length
         answer.figures = {**answer.figures, "highest": 1 / length}

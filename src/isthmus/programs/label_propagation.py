@@ -1,13 +1,13 @@
 """Community detection by label propagation as LDBC Graphalytics defines it (CDLP, after Raghavan et al. 2007).
 
-Everyone starts with its own label and, in each of `max_iter` synchronous rounds, takes the label that is commonest
-around it, the smallest of several. Both directions of an edge count, so an edge that is there in both counts twice.
-An undirected edge counts once for either end.
+Every vertex starts with its own label. In each of `max_iter` synchronous rounds it takes the commonest label among its
+neighbours, the smallest at a tie. In-edges and out-edges both count, so a neighbour in both directions counts twice. An
+undirected edge counts once at each end.
 
 The commonest label needs the whole list of a vertex, so a round takes the vertices run by run (`windows.Windows`): labels
-are gathered in a table, each list is sorted and its longest stretch taken. A hub whose list is larger than the table
-makes a run of its own, in which the table counts labels instead. Each edge moves once per round and side, but for
-partitions that two runs share. A round that changes nothing is the last.
+are gathered in a table, each list is sorted, and the longest stretch of equal labels wins. A hub whose list is larger than
+the table makes a run of its own, in which the table counts labels instead. Each edge moves once per round and side, except
+in partitions that two runs share. A round that changes nothing is the last.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def gather(counting: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> An
 
 
 class LabelPropagation(Program):
-    """labels[v] after `max_iter` rounds, as places in natural order."""
+    """Labels after `max_iter` rounds, as places in natural order."""
 
     name = "label_propagation"
     columns = (Column("labels", Holds.PLACES),)
@@ -114,7 +114,7 @@ class LabelPropagation(Program):
         return int(changed.sum())
 
     def _count(self, state: State, facts: Facts, hub: int) -> int:
-        """The label that was counted most."""
+        """Give the hub the label that was counted most; returns whether that changed it."""
         labels, _, table, fresh = state.arrays
         parts = facts.team.split(lambda a, b: kernels.most_counted(table, a, b), facts.vertices)
         fresh[hub] = max(parts, key=lambda part: part[1])[0]  # the first of equals
@@ -141,5 +141,5 @@ class LabelPropagation(Program):
 
 @algorithm
 def label_propagation(run: Runner, max_iter: Annotated[int, Option("Rounds of propagation.", least=0)] = 10) -> Answer:
-    """Communities by synchronous label propagation (LDBC's CDLP); looks both ways."""
+    """Communities by synchronous label propagation (LDBC's CDLP), along in-edges and out-edges."""
     return run(LabelPropagation(max_iter, run.graph.directed))

@@ -1,7 +1,7 @@
-"""Local clustering coefficient as LDBC Graphalytics defines it: how many of a vertex's neighbours are joined.
+"""Local clustering coefficient as LDBC Graphalytics defines it: the share of pairs of neighbours joined by an edge.
 
-The neighbourhood is in ∪ out, and of its d (d - 1) ordered pairs those count that an edge leads along; an undirected
-edge leads both ways. That is the number of edges opposite a vertex in its triangles, which `triangles` counts.
+A vertex's d neighbours are those along in-edges and out-edges. Of their d (d - 1) ordered pairs, those count that an edge
+joins; an undirected edge joins both ways. Such edges lie opposite the vertex in its triangles: `triangle_count` counts them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from isthmus.programs.triangle_count import Triangles
 
 
 class LocalClustering(Triangles):
-    """Between 0 and 1; 0 for a vertex with fewer than two neighbours."""
+    """Clustering coefficients, from 0 to 1; 0 for a vertex with fewer than two neighbours."""
 
     name = "local_clustering_coefficient"
     columns = (Column("clustering"),)
@@ -39,5 +39,5 @@ class LocalClustering(Triangles):
 
 @algorithm
 def local_clustering_coefficient(run: Runner) -> Answer:
-    """How many of a vertex's neighbours are joined, of all pairs that could be (LDBC's LCC)."""
+    """The share of pairs of a vertex's neighbours that are joined by an edge (LDBC's LCC)."""
     return run(LocalClustering(run.graph.directed))

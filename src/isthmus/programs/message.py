@@ -1,8 +1,8 @@
 """A user's message function: read from its source, checked, and turned into text that kernels are compiled with.
 
-The first argument is the value (or delta) of the vertex at the edge's tail. `weight`, `degree` and `vertex` are
-given to whoever asks for them; every other argument is a parameter, a number known at run time. Errors quote
-the file, the line and the text that is wrong.
+The first argument is the value (or delta) of the vertex at the edge's tail. Arguments named `weight`, `degree` and
+`vertex` are filled in; every other argument is a parameter, a number known at run time. Errors quote the file, the
+line and the text that is wrong.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ class Message:
         return self.function(value, *(given[argument] for argument in self.arguments[1:]))
 
     def ordered(self, arguments: list[ast.expr]) -> list[ast.expr]:
-        """What the function itself is called with where a kernel has (value, weight, degree, vertex, params)."""
+        """The arguments that the function itself takes, out of a kernel's (value, weight, degree, vertex, params)."""
         value, weight, degree, vertex, params = arguments
         given = {"weight": weight, "degree": degree, "vertex": vertex}
         numbers = {name: ast.Subscript(params, ast.Constant(i), ast.Load()) for i, name in enumerate(self.defaults)}
         return [value, *(given.get(argument) or numbers[argument] for argument in self.arguments[1:])]
 
     def parameters(self, given: dict[str, Any]) -> dict[str, int | float]:
-        """Every parameter's value. A parameter keeps its default's kind where it can, so that nothing recompiles."""
+        """Every parameter's value. It has the type of the default where it can, so that nothing recompiles."""
         unknown = set(given) - set(self.defaults)
         if unknown:
             raise OptionError(f"{self.name}: unknown parameter {', '.join(sorted(unknown))}; it has {', '.join(self.defaults) or 'none'}")
@@ -84,7 +84,7 @@ class Message:
         return whole
 
     def check_result(self, value: Any, weight: Any, parameters: dict[str, int | float]) -> None:
-        """Call it once as plain Python: it must not fail, and must return a number."""
+        """Call the message once as plain Python: it must not fail, and must return a number."""
         try:
             with np.errstate(all="ignore"):
                 result = self(value, weight, np.int64(1), np.int64(0), [parameters[name] for name in self.defaults])
@@ -144,7 +144,7 @@ class Source:
     def check_arguments(self, least: int = 1) -> None:
         arguments = self.tree.args
         if arguments.posonlyargs or arguments.kwonlyargs or arguments.vararg or arguments.kwarg:
-            raise self.wrong(self.tree.lineno, "has arguments behind a star or before a slash; use plain ones")
+            raise self.wrong(self.tree.lineno, "has keyword-only, positional-only or star arguments; use plain ones")
         if len(arguments.args) < least:
             raise self.wrong(self.tree.lineno, "needs at least one argument, the value of the vertex")
 
@@ -159,12 +159,12 @@ class Source:
                 raise self.wrong(node.lineno, f"uses the name {node.id!r}, which kernels do not have; make it a parameter with a default")
 
     def check_constants(self) -> None:
-        """Whole numbers of more than 64 bits would be others in a kernel."""
+        """Refuse whole numbers of more than 64 bits, which would overflow in a kernel."""
         for node in [each for each in ast.walk(ast.Module(self.tree.body, [])) if isinstance(each, ast.expr)]:
             number = constant(node)
             if number is not None and not INT_MIN <= number <= INT_MAX:
                 text = ast.unparse(node)
-                raise self.wrong(node.lineno, f"has {text}, and whole numbers have 64 bits; write a real one, such as 2.0 ** 70")
+                raise self.wrong(node.lineno, f"has {text}, which does not fit 64 bits; write a float, such as 2.0 ** 70")
 
     def defaults(self) -> dict[str, int | float]:
         parameters = inspect.signature(self.function).parameters
@@ -174,7 +174,7 @@ class Source:
             if name in GIVEN:
                 continue
             if isinstance(default, bool) or not isinstance(default, int | float | np.integer | np.floating):
-                complaint = f"has a parameter {name!r} that needs a number as default (known without one: {', '.join(GIVEN)})"
+                complaint = f"has a parameter {name!r} that needs a number as default (only {', '.join(GIVEN)} need none)"
                 raise self.wrong(self.tree.lineno, complaint)
             found[name] = default.item() if isinstance(default, np.generic) else default
         return found
@@ -183,7 +183,7 @@ class Source:
         return textwrap.indent(textwrap.dedent("".join(self.lines[self.tree.lineno - 1 :])).rstrip(), "    ")
 
     def text(self) -> str:
-        """The function as kernels have it: named `message`, bare of decorators, annotations and defaults."""
+        """The function as kernels have it: named `message`, without decorators, annotations and defaults."""
         tree = ast.parse(ast.unparse(self.tree)).body[0]
         assert isinstance(tree, ast.FunctionDef)
         tree.decorator_list, tree.returns, tree.name, tree.args.defaults = [], None, "message", []
@@ -196,17 +196,17 @@ class Source:
 
 @functools.lru_cache(maxsize=1024)
 def read(code: CodeType, path: str) -> tuple[str, int, list[str], ast.AST]:
-    """A function's file, first line, lines and tree. Codes are equal whatever file they are of, hence `path`."""
+    """A function's file, first line, lines and tree. `path` is in the cache key because equal codes may lie in different files."""
     lines, first = inspect.getsourcelines(code)
     try:
         tree: ast.AST = ast.parse(textwrap.dedent("".join(lines))).body[0]
-    except SyntaxError:  # a lambda in the middle of something
+    except SyntaxError:  # a lambda inside an expression
         tree = ast.Pass()
     return inspect.getsourcefile(code) or "?", first, lines, tree
 
 
 def constant(node: ast.AST) -> int | None:
-    """The whole number that a literal, a power of literals or a shifted one is; None: it is none of these."""
+    """The value of a whole-number literal, or of a power or a shift of such literals; None for anything else."""
     if isinstance(node, ast.Constant):
         return node.value if type(node.value) is int else None
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Pow | ast.LShift):
@@ -218,7 +218,7 @@ def constant(node: ast.AST) -> int | None:
 
 
 def keeps_whole(tree: ast.FunctionDef) -> bool:
-    """Whether whole numbers surely stay whole: no division, no real constant, nothing from a library."""
+    """Whether whole numbers surely stay whole: no division, no float constant, nothing from a library."""
     for node in ast.walk(ast.Module(tree.body, [])):
         if isinstance(node, ast.Div | ast.Pow | ast.Attribute):
             return False

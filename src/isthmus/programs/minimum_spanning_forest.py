@@ -36,7 +36,7 @@ def natural(u: Any, state: Any) -> Any:
 
 
 def choosing(place: Scalar, kind: Any) -> Functions:
-    """Offer each edge that leaves a component to it; `place` finds a vertex in natural order, weights are of `kind`."""
+    """Each edge that leaves a component is a candidate of it. `place` finds a vertex in natural order; weights are of `kind`."""
 
     def source(u: Any, degree: Any, state: Any, params: Any) -> Any:
         a = place(u, state)
@@ -59,7 +59,7 @@ def choosing(place: Scalar, kind: Any) -> Functions:
 
 
 class SpanningForest(Program):
-    """Columns `source`, `target` (places in natural order) and `weight`, an entry per edge of the forest."""
+    """The edges of the forest: columns `source`, `target` (places in natural order) and `weight`."""
 
     name = "minimum_spanning_forest"
     columns = (Column("source", Holds.PLACES), Column("target", Holds.PLACES), Column("weight", none=()))
@@ -119,9 +119,9 @@ def weight_kind(facts: Facts) -> Any:
 
 @algorithm
 def minimum_spanning_forest(run: Runner) -> Answer:
-    """The edges of a tree of least weight for every component; ties go to the smaller ends.
+    """The edges of a minimum spanning tree of every component; ties go to the smaller vertex ids.
 
-    Directions do not count. Without weights every edge counts as 1, and that is said.
+    Edge directions are ignored. Without weights every edge counts as 1, with a note.
     """
     answer = run(SpanningForest(run.graph.directed))
     answer.rows = Rows.EDGES

@@ -1,8 +1,8 @@
 """Breadth-first searches from up to 64 sources that share every read (MS-BFS, Then et al. 2014).
 
-A vertex holds one bit per source in three words: who has seen it, who stands on it now, who comes next. An edge
-hands the bits of those who stand on its tail to its head, as far as they are new there. Levels are synchronous:
-the bits that arrive in one iteration stand there in the next, which is also when their distance is noted.
+A vertex has three words with one bit per source: the searches that have seen it, those that are at it now, and those that
+come next. An edge passes the searches at its tail on to its head, unless they have seen it. Levels are synchronous: the
+searches that come in one iteration are at the vertex in the next, when their distance is recorded.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def searches_here(u: Any, degree: Any, state: Any, params: Any) -> Any:
 
 
 def hand_over(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
-    """The searches that stand on u come to v, unless they have seen it."""
+    """Pass the searches at u on to v, unless they have seen it."""
     seen, _, coming = state
     fresh = x & ~seen[v] & ~coming[v]
     if fresh == 0:
@@ -68,7 +68,7 @@ class MultiSourceBFS(Program):
         return State((seen, here, coming), numbers, (), {"distances": distances, "level": 0})
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
-        """Whoever was coming is here now, at this level's distance."""
+        """The searches that were coming to a vertex arrive there, at this level's distance."""
         level, distances = state.extra["level"], state.extra["distances"]
         state.extra["level"] += 1
         if frontier.list is not None:
@@ -92,7 +92,7 @@ class MultiSourceBFS(Program):
 
 
 def first_vertices(graph: Snapshot) -> Any:
-    """A few vertices to try an algorithm with."""
+    """A few vertices to test an algorithm with."""
     return graph.ids.natural(0, min(3, graph.vertices)).tolist() or None
 
 
@@ -100,7 +100,7 @@ def first_vertices(graph: Snapshot) -> Any:
 def multi_source_bfs(
     run: Runner,
     sources: Annotated[
-        Any, Option("A vertex to start from; give it up to 64 times.", flag="--source", kind=Kind.VERTICES, sample=first_vertices)
+        Any, Option("A vertex to start from; up to 64 times.", flag="--source", kind=Kind.VERTICES, sample=first_vertices)
     ],
 ) -> Answer:
     """Distances in edges from many sources at once.

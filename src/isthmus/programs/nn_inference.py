@@ -1,12 +1,12 @@
 """Inference of a layered neural network (Scaph's digit recognition), for many inputs that share every read.
 
-Vertices are neurons, an edge's weight is what its head adds of its tail's value. One iteration per layer: the neurons of
+Vertices are neurons; an edge adds its weight times its tail's value to its head. One iteration per layer: the neurons of
 a layer send value times weight to the next one, which sums up, adds its biases and applies its activation. So every edge
 moves once altogether, however many inputs there are. Values are kept for two layers only, the one that sends and the
-one that receives, a row per neuron and in it a value per input.
+one that receives: a row per neuron, with a value per input.
 
-Every edge must lead from its layer to the next; the first that does not stops the run. Silent neurons (0, as relu
-makes many) send nothing.
+Every edge must lead from its layer to the next; the first that does not stops the run. A neuron of value 0 (relu makes
+many) sends nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def layer_depths(layer: int) -> int:
 
 @dataclass
 class Layers:
-    """`ranks` numbers the vertices, which are in natural order, layer by layer; `starts` is each layer's first, and the end."""
+    """The layers of a network. `ranks` numbers the vertices (in natural order) layer by layer; `starts`: each first rank, and the end."""
 
     ranks: Array
     starts: list[int]
@@ -51,7 +51,7 @@ class Layers:
     def of(cls, given: Any, vertices: int) -> Layers:
         """From the sizes of layers that vertices fill in natural order, or from every vertex's layer number.
 
-        Which of the two is clear: layer numbers begin with 0, and no layer has a size of 0.
+        A 0 tells them apart: layer numbers begin with 0, and no layer has a size of 0.
         """
         numbers = np.asarray(given)
         if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or numbers.size < 2 or (numbers < 0).any():
@@ -59,7 +59,7 @@ class Layers:
         numbers = numbers.astype(np.int64)
         if (numbers == 0).any():
             return cls.of_numbers(numbers, vertices)
-        if sum(numbers.tolist()) != vertices:  # without end, unlike NumPy's
+        if sum(numbers.tolist()) != vertices:  # a sum that cannot overflow, unlike NumPy's
             raise OptionError(f"layers: expected sizes that add up to {vertices} vertices, got {numbers.tolist()}: {sum(numbers.tolist())}")
         return cls(np.arange(vertices, dtype=np.uint32), [0, *np.cumsum(numbers).tolist()])
 
@@ -92,7 +92,7 @@ class Layers:
 
 
 def values_at(u: Any, degree: Any, state: Any, params: Any) -> Any:
-    """Where u's values begin; -1: it is silent for all inputs."""
+    """Where u's values begin; -1: they are 0 for all inputs."""
     ranks, values = state[0], state[1]
     inputs, begin = params[0], params[1]
     at = (np.int64(ranks[u]) - begin) * inputs
@@ -119,7 +119,7 @@ def fire_along(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
 
 
 class Inference(Program):
-    """`inputs` has a row per input, `biases` an entry per vertex in natural order.
+    """Inference of a network. `inputs` has a row per input, `biases` an entry per vertex in natural order.
 
     When an edge does not lead to the next layer, `wrong` is its ends as vertex numbers and their layers.
     """
@@ -219,8 +219,8 @@ def nn_inference(
     biases: Annotated[
         Any, Option("NAME.npz with `biases`, one per vertex in ascending order, and perhaps `layers`.", kind=Kind.ARRAYS)
     ] = None,
-    activation: Annotated[str, Option("Of hidden neurons: identity, relu, tanh or sigmoid.")] = "relu",
-    output_activation: Annotated[str, Option("Of output neurons: softmax or any of those.")] = "softmax",
+    activation: Annotated[str, Option("Activation of hidden neurons: identity, relu, tanh or sigmoid.")] = "relu",
+    output_activation: Annotated[str, Option("Activation of output neurons: softmax or any of those.")] = "softmax",
 ) -> Answer:
     """Run a layered neural network on many inputs.
 
@@ -275,7 +275,7 @@ def checked_biases(biases: Any, layers: Layers) -> Array:
 
 
 def find_layers(run: Runner, inputs: int) -> Array:
-    """Layers by natural order, from a search that starts at the first vertices, taken for the inputs; it must reach all."""
+    """Layers by natural order. A search from the first vertices, taken as the inputs, finds them; it must reach all vertices."""
     graph = run.graph
     if not 1 <= inputs < graph.vertices:
         raise OptionError(f"inputs: expected 1 to {graph.vertices - 1} columns, one per input neuron, got {inputs}")
@@ -290,7 +290,7 @@ def find_layers(run: Runner, inputs: int) -> Array:
 
 
 def how_many_fit(run: Runner, part: Callable[[int, int], Inference], most: int) -> int:
-    """How many inputs to work on at once, at most: fewer take less near memory, and more readings of the edges."""
+    """How many inputs to run at once: fewer take less near memory but read the edges more often."""
     while most > 1:
         try:
             run.fits(part(0, most))

@@ -1,14 +1,14 @@
 """PageRank with a guaranteed bound, or by a fixed number of synchronous iterations.
 
-x = (1 - d) p + d P^T x, where whoever stands on a vertex without edges goes where teleports go. One iteration puts the
-right side in place of x. Two vectors come nearer to each other by the factor d in L1, so x is off by at most
-d / (1 - d) |x - x before|; the run stops when that is at most `tol`. This is what power iteration converges by, so the
-bound shrinks as fast as the error. Where in-edges are stored, `programs.ranking` gets there in fewer passes.
+x = (1 - d) p + d P^T x, where a walk at a vertex without out-edges teleports. One iteration replaces x by the right side,
+which brings any two vectors nearer to each other by the factor d in L1. So x is off by at most
+d / (1 - d) |x - x before|; the run stops when that is at most `tol`. Power iteration converges by the same factor, so the
+bound shrinks as fast as the error. Where in-edges are stored, `programs.ranking` converges in fewer passes.
 
 Another `dangling` distribution q takes a second solve: with x and y the PageRanks for teleports p and q, and m the mass of
 x on vertices without edges, the answer is (1 - t) x + t y, t / (1 - t) = d m / (1 - d).
 
-By iterations, as LDBC Graphalytics defines it: exactly `iterations` rounds from 1/n. Its result depends on the rounds.
+By iterations, as LDBC Graphalytics defines it: exactly `iterations` rounds from 1/n. The result depends on their number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from isthmus.programs.weights import need_weights
 
 
 class PageRank(Program):
-    """`tol` bounds the L1 error of the result. `teleport` maps vertices (user ids) to shares; None: even.
+    """PageRank with an L1 error of at most `tol`. `teleport` maps vertices (user ids) to shares; None: even.
 
     `strengths`: the sum of each vertex's edge weights, to follow edges in proportion to their weights.
     `beside`: bytes per vertex that the caller holds meanwhile.
@@ -67,7 +67,7 @@ class PageRank(Program):
         teleports = None if self.teleport is None else teleport_vector(self.teleport, facts)
         ranks = np.empty(n)
         facts.team.split(lambda a, b: np.copyto(ranks[a:b], 1 / n if teleports is None else teleports[a:b]), n)
-        if not n:  # nothing to be wrong about
+        if not n:  # an empty answer has no error
             self.error_bound, self.converged = 0.0, True
         state = State((ranks, np.empty(n)), None, (), {"divisors": self._divisors(facts), "teleports": teleports})
         if self.sweeps and self.pulls and n:
@@ -79,7 +79,7 @@ class PageRank(Program):
         return state
 
     def _divisors(self, facts: Facts) -> Array | None:
-        """What parts a vertex's rank among its edges; None: the lengths of the lists at hand."""
+        """What a vertex's rank is divided by before it is sent; None: the length of its list."""
         if self.strengths is None and (not facts.directed or not self.pulls):
             return None
         return facts.degrees() if self.strengths is None else self.strengths
@@ -108,7 +108,7 @@ class PageRank(Program):
         return self._goes_on(change)
 
     def _base(self, state: State) -> float:
-        """What teleports and vertices without edges give: to each vertex if evenly, else in all."""
+        """The rank from teleports and from vertices without edges: per vertex if teleports are even, else in total."""
         whole = float(1 - self.alpha + self.alpha * self._stuck)
         return whole / max(state.arrays[0].size, 1) if state.extra["teleports"] is None else whole
 
@@ -161,7 +161,7 @@ def teleport_vector(shares: dict[Any, float], facts: Facts) -> Array:
     for vertex, share in shares.items():
         if not share >= 0:
             raise OptionError(f"expected shares of at least 0, got {share} for vertex {vertex!r}")
-        vector[facts.number(vertex)] += share / (most or 1.0)  # whose sum is finite
+        vector[facts.number(vertex)] += share / (most or 1.0)  # so that the sum stays finite
     if vector.sum() <= 0:
         raise OptionError("expected at least one vertex with a share above 0")
     vector /= vector.sum()
@@ -187,7 +187,7 @@ class FixedPageRank(PageRank):
         return {"highest": float(ranks.max()) if ranks.size else 0.0}
 
 
-Shares = Annotated[dict[Any, float] | None, Option("May be given several times.", metavar="SHARE", kind=Kind.BY_VERTEX)]
+Shares = Annotated[dict[Any, float] | None, Option("Share of a vertex; may be repeated.", metavar="SHARE", kind=Kind.BY_VERTEX)]
 
 
 @algorithm(place=4)
@@ -203,7 +203,7 @@ def pagerank(
 ) -> Answer:
     """Importance by random walk, with a guaranteed error bound.
 
-    `tol` bounds the L1 error of the answer; with `iterations` it is what exactly so many rounds give (LDBC Graphalytics).
+    `tol` bounds the L1 error of the answer; with `iterations` exactly so many rounds run (LDBC Graphalytics).
     `personalization` and `dangling` map vertices to shares; `weight` follows edges in proportion to their weights.
     """
     if iterations is not None:
@@ -225,8 +225,8 @@ class Walk:
         self._strengths: Array | None = None
 
     def program(self, tol: float, teleport: Any, strengths: Array | None, beside: int = 0) -> PageRank:
-        """By deltas on modelled devices and by recipes whose papers do it so, else by pulling."""
-        from isthmus.programs.delta_pagerank import DeltaPageRank  # which builds on this file
+        """The program to run: by deltas on modelled devices and for recipes whose papers do so, else by pulling."""
+        from isthmus.programs.delta_pagerank import DeltaPageRank  # it imports this file
 
         if self._run.prefers_deltas:
             return DeltaPageRank(self._alpha, tol, self._max_iter, teleport, strengths, beside)
@@ -244,7 +244,7 @@ class Walk:
         return answer
 
     def with_dangling(self, teleport: Any, dangling: Any) -> Answer:
-        """(1 - t) x + t y, x and y the PageRanks for either kind of teleport.
+        """PageRank with a `dangling` distribution: (1 - t) x + t y, with x and y the PageRanks for the two teleport vectors.
 
         t follows from the mass of x on vertices without edges, so that errors grow by at most 1 / (1 - alpha).
         """

@@ -1,9 +1,9 @@
 """Personalised PageRank from up to 64 sources that share every read, each with a guaranteed bound.
 
-For a source s, x = (1 - d) e_s + d P^T x, where whoever stands on a vertex without edges goes back to s. One iteration
-puts the right side in place of x, for all sources along the same edges. Two vectors that sum to one come nearer to each
-other by the factor d in L1, so x is off by at most d / (1 - d) |x - x before|; the run stops when that is at
-most `tol` for every source. This is what power iteration converges by, so the bound shrinks as fast as the error.
+For a source s, x = (1 - d) e_s + d P^T x, where a walk at a vertex without out-edges goes back to s. One iteration
+replaces x by the right side, for all sources along the same edges. This brings any two vectors that sum to one nearer to
+each other by the factor d in L1, so x is off by at most d / (1 - d) |x - x before|; the run stops when that is at
+most `tol` for every source. Power iteration converges by the same factor, so the bound shrinks as fast as the error.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def pushing(width: int, carried: Scalar) -> Functions:
 
 
 def padded(sources: int) -> int:
-    """How many columns are kept for so many sources: few widths to compile loops for, and rows of whole cache lines."""
+    """Columns to keep for so many sources: few different widths, so that few loops are compiled, and rows of whole cache lines."""
     return next((width for width in (1, 2, 4, 8) if sources <= width), -(-sources // 8) * 8)
 
 
@@ -98,7 +98,7 @@ class PersonalizedPageRank(Program):
         return (pulling if self.pulls else pushing)(self._width, alone if self.strengths is None else times)
 
     def begin(self, facts: Facts) -> State:
-        """Everyone stands on its source."""
+        """All rank starts at the sources."""
         numbers = np.array([facts.number(source) for source in self.sources], np.int64)
         if np.unique(numbers).size < numbers.size:
             raise OptionError(f"sources: expected different vertices, got {self.sources}")
@@ -109,7 +109,7 @@ class PersonalizedPageRank(Program):
         return State((ranks, shares), None, (), {"divisors": divisors, "homes": homes})
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
-        """Send everything, and start anew with what goes back to the sources."""
+        """Send all rank; each source then starts with what goes back to it."""
         stuck = self._sums(kernels.send_ranks, state, facts)
         state.arrays[0][state.extra["homes"]] = 1 - self.alpha + stuck
 
@@ -150,7 +150,7 @@ class PersonalizedPageRank(Program):
 def personalized_pagerank(
     run: Runner,
     sources: Annotated[
-        Any, Option("A vertex to return to; give it up to 64 times.", flag="--source", kind=Kind.VERTICES, sample=first_vertices)
+        Any, Option("A vertex to return to; up to 64 times.", flag="--source", kind=Kind.VERTICES, sample=first_vertices)
     ],
     alpha: Annotated[float, Option("Damping: the chance of following an edge.")] = 0.85,
     max_iter: MaxIter = 1000,

@@ -1,10 +1,10 @@
-"""Penalised hitting probability: how near the source is, by walks that it does not take part in again.
+"""Penalised hitting probability: nearness to the source, by walks that do not return to it.
 
-php[source] = 1, and php[v] = alpha * sum of php[u] w(u, v) / w(u) over the edges u -> v for everyone else, w(u) the
+php[source] = 1, and for other vertices php[v] = alpha * sum of php[u] w(u, v) / w(u) over the edges u -> v, w(u) the
 sum of u's edge weights (Guan et al. 2011; in the delta form of Maiter, Zhang et al. 2014, which HyTGraph runs). What
 flows back into the source is absorbed there.
 
-A vertex is active while its residual exceeds tol (1 - alpha) / (alpha n). When nobody is, all residuals
+A vertex is active while its residual exceeds tol (1 - alpha) / (alpha n). When none is active, all residuals
 together are at most tol (1 - alpha) / alpha; adding them to the values leaves an L1 error of at most `tol`,
 because every step keeps at most alpha of what is sent.
 """
@@ -47,7 +47,7 @@ def hit(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
 
 
 class PHP(Program):
-    """`tol` bounds the L1 error. `strengths`: each vertex's sum of edge weights, to follow edges in proportion to them."""
+    """PHP; `tol` bounds its L1 error. `strengths`: each vertex's sum of edge weights, to follow edges in proportion to them."""
 
     name = "php"
     columns = (Column("php", within=Within.TOTAL),)
@@ -91,7 +91,7 @@ class PHP(Program):
 @algorithm
 def php(
     run: Runner, source: Vertex,
-    alpha: Annotated[float, Option("The chance of going on after every step.")] = 0.8,
+    alpha: Annotated[float, Option("Probability of going on after each step.")] = 0.8,
     tol: Annotated[float, Option("Bound on the L1 error of the result.")] = 1e-6,
     weight: UseWeights = False,
 ) -> Answer:  # fmt: skip

@@ -38,7 +38,7 @@ class Predecessors(Program):
 
     name = "predecessors"
     columns = (Column("predecessor", Holds.VERTICES, unique=False),)
-    state_bytes = 16  # the distances are still here
+    state_bytes = 16  # parents, and the distances of the run before
 
     def __init__(self, source: Any, distances: Array, weighted: bool) -> None:
         self._source, self._distances, self._weighted = source, distances, weighted
@@ -52,8 +52,8 @@ class Predecessors(Program):
     def begin(self, facts: Facts) -> State:
         root = facts.number(self._source)
         parents = np.full(facts.vertices, NONE, np.int64)
-        parents[root] = root  # nobody may become the source's predecessor
-        unreached = np.inf if self._distances.dtype.kind == "f" else INT_MAX  # a sum that saturated reaches nobody
+        parents[root] = root  # no vertex may become the source's predecessor
+        unreached = np.inf if self._distances.dtype.kind == "f" else INT_MAX  # a saturated sum reaches no vertex
         return State((self._distances, parents), np.array([root]), (unreached,), {"root": root})
 
     def remember(self, state: State) -> dict[str, Any]:
@@ -72,7 +72,7 @@ FindTree = Annotated[bool, Option("Also find a shortest-path tree (a second pass
 
 
 def with_predecessors(run: Runner, answer: Answer, source: Any, weighted: bool) -> Answer:
-    """The answer with the column of a second pass, over the edges of shortest paths."""
+    """Add the column `predecessor` to an answer, by a second pass over the edges of shortest paths."""
     tree = run(Predecessors(source, answer.columns["distance"], weighted))
     answer.columns = {**answer.columns, **tree.columns}
     answer.declared = (*answer.declared, *tree.declared)

@@ -1,4 +1,4 @@
-"""What an algorithm is, apart from how its edges are reached."""
+"""What an algorithm computes, apart from how its edges are read."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class Facts:
     team: Any
     degrees: Callable[[], Array]  # out-degrees, as uint32 where they fit
     lists_of_sides: tuple[Lists, ...] = ()
-    spare: int = 0  # bytes of the budget that are not spoken for
+    spare: int = 0  # bytes of the budget that are not reserved
 
 
 @dataclass
 class State:
-    """The arrays a kernel works on, and who starts active (None: everyone)."""
+    """The arrays a kernel works on, and the vertices that start active (None: all)."""
 
     arrays: tuple[Array, ...]
     start: Array | None
     params: tuple[Any, ...] = ()
     extra: dict[str, Any] = field(default_factory=dict)
-    over: bool = False  # the run is: nobody needs the arrays any more, so that `result` may have them
+    over: bool = False  # the run has ended: `result` may reuse the arrays
 
     def given(self, array: Array) -> Array:
         """An array of the state for a result: itself when the run is over, else a copy."""
@@ -62,11 +62,11 @@ class NearEdges:
     weights: Array | None
 
 
-Seen = Callable[[int, int], None]  # told of every iteration: active vertices, active edges
+Seen = Callable[[int, int], None]  # called for every iteration, with its active vertices and active edges
 
 
 class Program(ABC):
-    """An algorithm. `sides` are the edges it follows; `order_free` says that any order of propagation will do."""
+    """An algorithm. `sides` are the edges it follows; `order_free`: any order of propagation gives the answer."""
 
     name: str = "program"
     sides: tuple[str, ...] = ("out",)
@@ -74,16 +74,16 @@ class Program(ABC):
     all_active: bool = False  # every vertex is active in every iteration
     pulls: bool = False  # follows the edges backwards, summing up what arrives; needs `all_active`
     max_iter: int | None = None
-    prefetched_array: int = 0  # the state array that an edge reads or writes at its head, which kernels ask for in advance
+    prefetched_array: int = 0  # the state array that an edge reads or writes at its head; kernels prefetch it
     state_bytes: int = 8  # near memory per vertex
-    solve_bytes: int = 0  # more of it, when `solve` does the work
-    levels: bool = False  # gains by iterations that are levels, as long as they are
-    needs_spare_memory: bool = False  # uses what the budget leaves over, so that no cache may have it
+    solve_bytes: int = 0  # further near memory per vertex while `solve` runs
+    levels: bool = False  # runs faster while iterations are levels
+    needs_spare_memory: bool = False  # uses the rest of the budget, so that no cache gets it
     reruns: bool = False  # a vertex may be followed again in the same iteration, see `again`
-    follows_each_vertex_once: bool = False  # so there is nothing to keep for later
-    settles: int = 0  # any order will do, also without `before` and `after`; 1: smaller values are more urgent, -1: larger ones
+    follows_each_vertex_once: bool = False  # so there is nothing to cache
+    settles: int = 0  # 0: no; else it may run in any order, without `before` and `after`: 1: smaller values are more urgent, -1: larger
     columns: tuple[Column, ...] = ()  # what the columns of its result hold; those not declared hold plain numbers
-    given: tuple[tuple[Any, ...], dict[str, Any]]  # what it was made from, which tells its runs from those of others
+    given: tuple[tuple[Any, ...], dict[str, Any]]  # the arguments it was made from, which identify its runs
 
     def __new__(cls, *given: Any, **named: Any) -> Self:
         program = super().__new__(cls)
@@ -110,7 +110,7 @@ class Program(ABC):
         """`source(u, degree, state, params)` and `edge(x, u, v, w, state, params)`, or those of a program that pulls."""
 
     def text(self, facts: Facts) -> str:
-        """The functions as kernels have them; what a program does is told by it."""
+        """The functions as kernels have them; this text identifies what a program does."""
         functions = self.functions(facts)
         if not isinstance(functions, Functions):
             raise ProgramError(f"{self.name}: functions: expected isthmus.Functions, got {type(functions).__name__}")
@@ -127,24 +127,24 @@ class Program(ABC):
         return True
 
     def unordered(self, state: State) -> None:  # noqa: B027
-        """Called when values were worked out of order: iterations are no levels any more."""
+        """Called when values were propagated out of order, so that iterations are no longer levels."""
 
     def again(self, state: State, rows: Array) -> None:  # noqa: B027
-        """These vertices are about to be followed once more in this iteration; called only where `reruns`."""
+        """Called, if `reruns`, before these vertices are followed once more in the same iteration."""
 
     def contribution(self, state: State) -> tuple[bool, Array, Array] | None:
-        """What `schedule.contribution.priorities` goes by: whether deltas, values, what is pending; None: nothing to go by."""
+        """Arguments for `schedule.contribution.priorities`: whether accumulative, values, pending; None: no priorities."""
         return None
 
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
-        """Work the answer out by a kernel of the program's own when all edges are near; False: use the loop."""
+        """Compute the answer with a kernel of the program's own when all edges are near; False: use the loop."""
         return False
 
     def remember(self, state: State) -> dict[str, Any]:
-        """All that is needed to go on from here in another process, but for the frontier: for checkpoints, between iterations.
+        """What a checkpoint between iterations keeps: all that another process needs to go on, except the frontier.
 
-        Numbers, texts, None, arrays; tuples, lists and dictionaries (with texts for keys) of these. What `begin` makes again
-        may be left out. This default has everything, which is more than most programs need.
+        It may hold numbers, texts, None, arrays, and tuples, lists and dictionaries (with texts for keys) of these. What
+        `begin` makes again may be left out. This default has everything, which is more than most programs need.
         """
         own = {name: value for name, value in vars(self).items() if name != "given"}
         return {"arrays": state.arrays, "params": state.params, "extra": state.extra, "own": own}
@@ -152,7 +152,7 @@ class Program(ABC):
     def recall(self, state: State, kept: dict[str, Any]) -> None:
         """Go on from what was remembered; `begin` has just made `state`.
 
-        An array in `kept` is the one that `remember(state)` has in its place, with the contents it had, if its shape is the same.
+        An array in `kept` is the array object that `remember(state)` has there, with the saved contents, if the shapes are equal.
         """
         state.arrays, state.params, state.extra = kept["arrays"], kept["params"], kept["extra"]
         vars(self).update(kept["own"])
@@ -161,8 +161,8 @@ class Program(ABC):
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         """Columns of the answer, by vertex number, as far as it is known.
 
-        Pure: changes neither `state` nor the program, and returns nothing that the run goes on to change. Only of a state
-        that is `over` may it change and hand out the arrays: take them by `state.given` and `state.room`, which see to that.
+        Pure: changes neither `state` nor the program, and returns nothing that the run goes on to change. It may change and
+        return the arrays only when the state is `over`; `state.given` and `state.room` take care of that.
         """
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
@@ -170,5 +170,5 @@ class Program(ABC):
         return {}
 
     def explain(self, reason: str) -> str:
-        """Words for an error of the compiler."""
+        """The message for an error of the compiler."""
         return f"{self.name} does not compile: {reason}"

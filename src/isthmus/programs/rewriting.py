@@ -1,6 +1,6 @@
-"""A function's tree as kernels have it: names from outside settled, loops over `unrolled` written out, annotations gone.
+"""A function's tree as kernels have it: names from outside resolved, loops over `unrolled` unrolled, annotations removed.
 
-Trees are built anew, never changed: the one that was read serves again.
+Trees are copied, never changed, because the tree that was read is used again.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from isthmus.programs.message import Message, Source
 
 
 def unrolled(count: int) -> range:
-    """As range(count), for a loop or the elements of a tuple(...) that kernels have written out, one after another."""
+    """Like range(count), for a loop or the elements of a tuple(...) that is unrolled in kernels."""
     return range(count)
 
 
 class Rewriting:
-    """Writes one function anew; `settle` says what stands for a name from outside, `outside` what it is now."""
+    """Rewrites one function; `settle` gives the expression that replaces a name from outside, `outside` its value."""
 
     def __init__(self, source: Source, outside: Mapping[str, Any], settle: Callable[[ast.Name], ast.expr]) -> None:
         self._source, self._outside, self._settle = source, outside, settle
         stored = (node.id for node in ast.walk(source.tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
         self._own = {*stored, *source.arguments}
-        self._known: dict[str, ast.expr] = {}  # names from outside that are settled
-        self._counters: dict[str, int] = {}  # of the unrolled loops around, by name
+        self._known: dict[str, ast.expr] = {}  # names from outside that are resolved
+        self._counters: dict[str, int] = {}  # of the enclosing unrolled loops, by name
 
     def function(self, name: str) -> ast.FunctionDef:
-        """The whole of it, under another name."""
+        """The rewritten function, under another name."""
         tree = self._source.tree
         body = tree.body[1:] if ast.get_docstring(tree) is not None else tree.body
         arguments = ast.arguments([], [ast.arg(argument) for argument in self._source.arguments], None, [], [], None, [])
@@ -42,7 +42,7 @@ class Rewriting:
         return [fresh for node in nodes for fresh in self._each(node)]
 
     def _each(self, node: Any) -> Iterator[Any]:
-        """What stands for a node in a list: a loop that is written out becomes many."""
+        """The nodes that replace one of a list: an unrolled loop becomes many."""
         if isinstance(node, ast.For) and self._unrolled(node.iter):
             for _ in self._counted(node.target, node.iter):
                 yield from self._all(node.body)
@@ -79,7 +79,7 @@ class Rewriting:
             names = (each.id for each in ast.walk(settled) if isinstance(each, ast.Name))
             hidden = next((name for name in names if name in self._own), None)
             if hidden is not None:
-                complaint = f"has a variable {hidden!r}, as kernels call {node.id!r}; give it another name"
+                complaint = f"has a variable {hidden!r}, which is the name of {node.id!r} in kernels; rename the variable"
                 raise self._source.wrong(node.lineno, complaint)
         return self._known[node.id]
 
@@ -100,18 +100,18 @@ class Rewriting:
         return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and self._outside.get(node.func.id) is unrolled
 
     def _counted(self, target: ast.expr, loop: ast.expr) -> Iterator[int]:
-        """Go through a loop over `unrolled(count)`, with its counter known."""
+        """Iterate over `unrolled(count)`, with the loop's counter known."""
         assert isinstance(loop, ast.Call)
         count = self._one(loop.args[0]) if len(loop.args) == 1 else None
         if not isinstance(target, ast.Name) or not isinstance(count, ast.Constant) or not isinstance(count.value, int):
-            raise self._source.wrong(loop.lineno, "expected `for name in unrolled(count)`, with a count that is known now")
+            raise self._source.wrong(loop.lineno, "expected `for name in unrolled(count)`, with a constant count")
         for self._counters[target.id] in range(count.value):
             yield self._counters[target.id]
         self._counters.pop(target.id, None)
 
 
 def located(fresh: ast.AST, node: ast.AST) -> ast.AST:
-    """`fresh` with the line of `node`, without which some kinds cannot be written."""
+    """`fresh` with the line of `node`, which some nodes need to become text."""
     if isinstance(node, ast.stmt) and isinstance(fresh, ast.stmt):
         fresh.lineno = node.lineno
     return fresh

@@ -24,15 +24,15 @@ from isthmus.programs.predecessors import FindTree, Predecessors, with_predecess
 from isthmus.programs.program import NOTHING_YET, Array, Facts, NearEdges, Seen, State
 from isthmus.programs.weights import no_negative_weights, note_unweighted
 
-WIDTH = 1  # of 1/4, 1/2, 1, 2 and 4 the fastest on Kronecker 20, or near it; 2 and 4 are by a few percent on a grid
-TOLD = 1 << 10  # rounds of a call that become iterations of the trace one by one; of more, a sixteenth of that
+WIDTH = 1  # of 1/4, 1/2, 1, 2 and 4 the fastest on Kronecker 20, or near it; on a grid 2 and 4 are faster by a few percent
+TOLD = 1 << 10  # rounds of a call that the trace records one by one; more rounds become a sixteenth of so many records
 NARROW_MAX = np.iinfo(np.uint32).max
-LOOKED_AT = 1 << 14  # weights whose mean sets the width of a step
+LOOKED_AT = 1 << 14  # weights sampled for the mean that sets the width of a bucket
 
 
 @monotone(initial=np.inf, combine="min", start=0, column="distance")
 def whole(distance, weight, cutoff=INT_MAX):  # type: ignore[no-untyped-def]
-    # Compared before it is added: the compiler takes for granted that whole numbers do not wrap.
+    # Compare before adding: the compiler assumes that whole numbers do not overflow.
     return distance + weight if weight <= cutoff - distance else INT_MAX
 
 
@@ -55,7 +55,7 @@ class SSSP(Monotone):
         self.name, self.sources, self.cutoff = "sssp", [source], cutoff
 
     def dtype(self, facts: Facts) -> Any:
-        """Also settles which of the two messages this graph needs."""
+        """The type of distances; also chooses the message that this graph needs."""
         integral = facts.weight_dtype is None or np.issubdtype(facts.weight_dtype, np.integer)
         self.message = (whole if integral else real).message
         limit = np.inf if self.cutoff is None else float(self.cutoff)
@@ -88,7 +88,7 @@ class SSSP(Monotone):
         return True
 
     def _solve_narrow(self, distances: Array, cutoff: float, start: Any, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
-        """With distances of 32 bits, half as much memory to reach at random; False: some path is too long for them."""
+        """Solve with distances of 32 bits, half as much memory to access at random; False: some path is too long for them."""
         narrow, n = np.empty(facts.vertices, np.uint32), facts.vertices
         facts.team.split(lambda a, b: narrow[a:b].fill(NARROW_MAX), n)
         narrow[start] = 0
@@ -127,7 +127,7 @@ class Paths:
         return bool(self._gate[delta_stepping.BEYOND])
 
     def _width(self, vertices: int) -> float:
-        """Of a bucket. A mean weight over a mean degree: about as many vertices as there are neighbours."""
+        """The width of a bucket: mean weight / mean degree."""
         return max(WIDTH * self._mean_weight() * vertices / max(self._edges.lists.arcs, 1), 1e-300)
 
     def _mean_weight(self) -> float:
@@ -163,7 +163,7 @@ class Paths:
         counts = [delta_stepping.ROUNDS, delta_stepping.VERTICES, delta_stepping.EDGES]
         rounds, vertices, walked = (int(self._owns[:, k].sum()) for k in counts)
         self._owns[:, counts] = 0
-        records = rounds if rounds <= TOLD else TOLD // 16  # what follows is a mean in any case
+        records = rounds if rounds <= TOLD else TOLD // 16  # each record is a mean in any case
         for _ in range(records):
             self._seen(vertices // records, walked // records)
         return found[0]
@@ -181,8 +181,8 @@ def sssp(
 ) -> Answer:  # fmt: skip
     """Shortest distances by weight from a source.
 
-    A graph without weights counts every edge as 1, and says so. With `predecessors` also a shortest-path tree, which takes a
-    second pass.
+    Without weights every edge counts as 1, with a note. With `predecessors` also a shortest-path tree, which takes a second
+    pass.
     """
     weighted = run.graph.weighted
     no_negative_weights(run, "sssp")

@@ -42,7 +42,7 @@ class Strengths(Program):
         strengths = state.arrays[0]
         with np.errstate(divide="ignore", over="ignore"):
             if not np.isfinite(strengths).all() or np.isinf(1 / strengths[strengths > 0]).any():
-                raise OptionError("weight: the weights at a vertex add up to more, or to less, than float64 can divide by")
+                raise OptionError("weight: the sum of a vertex's weights is too large or too small for float64")
         return {"strength": state.given(strengths)}
 
 

@@ -1,17 +1,17 @@
 """Strongly connected components: trimming, one forward-backward search, then colouring.
 
-Phases follow each other until everybody has a component (Multistep, Slota et al. 2014):
+Phases follow each other until every vertex has a component (Multistep, Slota et al. 2014):
 
-1. TRIM_FORWARD: who has no edge coming in is a component of its own, and its out-edges go with it, again and again.
-   It starts with the components that phase 4 found, whose out-edges must go as well.
-2. TRIM_BACKWARD: the same for who has no edge going out.
-3. FORWARD: the largest colour spreads along edges. The first time only one vertex, the one with the most edges in
-   and out, has a colour, which finds the giant component; afterwards everyone starts with its own (Orzan 2004).
-4. BACKWARD: from every vertex that kept its own colour, against the edges, within that colour: its component. Edges
-   that end there no longer count as going out.
+1. TRIM_FORWARD: a vertex without in-edges is a component of its own. It is removed with its out-edges, again and again.
+   The phase starts with the components that phase 4 found, whose out-edges are removed as well.
+2. TRIM_BACKWARD: the same for vertices without out-edges.
+3. FORWARD: the largest colour spreads along edges. The first time only one vertex, the one with the most in-edges and
+   out-edges, has a colour, which finds the giant component. Later every vertex starts with its own (Orzan 2004).
+4. BACKWARD: a search against the edges, from every vertex that kept its own colour and within that colour, finds its
+   component. The edges into the component are removed from their tails' out-degrees.
 
-A vertex that phase 1 takes has nobody left before it, so nobody's out-degree changes; phase 2 likewise. Each
-phase follows one side, so an iteration never moves edges that it does not need. Self loops do not count.
+A vertex that phase 1 removes has no in-neighbours left, so no out-degree changes; phase 2 likewise. Each phase follows
+one side, so an iteration never moves edges that it does not need. Self loops are ignored.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from isthmus.programs.weakly_connected_components import Components
 
 LOOPS, TRIM_FORWARD, TRIM_BACKWARD, FORWARD, BACKWARD = range(5)
 NEXT = {LOOPS: TRIM_FORWARD, TRIM_FORWARD: TRIM_BACKWARD, TRIM_BACKWARD: FORWARD, FORWARD: BACKWARD, BACKWARD: TRIM_FORWARD}
-ARRIVING, LEAVING, COMPONENTS, COLORS = range(4)  # degrees that are left, components, colours
+ARRIVING, LEAVING, COMPONENTS, COLORS = range(4)  # remaining in-degrees and out-degrees, components, colours
 NONE, MINUS_ONE = np.uint32(strong.NONE), np.uint32(2**32 - 1)
-AT_ONCE = 1 << 20  # vertices looked through by one call
+AT_ONCE = 1 << 20  # vertices scanned by one call
 
 
 def color(u: Any, degree: Any, state: Any, params: Any) -> Any:
@@ -41,7 +41,7 @@ def color(u: Any, degree: Any, state: Any, params: Any) -> Any:
 
 
 def follow(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
-    """Take an edge out, or hand a colour over."""
+    """Remove an edge, or pass a colour on."""
     arriving, leaving, components, colors = state
     phase = params[0]
     if u == v:
@@ -92,7 +92,7 @@ class StrongComponents(Program):
         return state
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
-        """Whoever is active while trimming is settled."""
+        """While trimming, settle the active vertices."""
         if state.params[0] not in (TRIM_FORWARD, TRIM_BACKWARD):
             return
         settled = state.arrays[COMPONENTS:]
@@ -107,11 +107,11 @@ class StrongComponents(Program):
         return True
 
     def _turn(self, state: State, facts: Facts) -> Array:
-        """Go on to the next phase that has anything to do; who starts it, nobody at the end."""
+        """Go on to the next phase that has anything to do; returns the vertices that start it, none at the end."""
         while True:
             state.params = (NEXT[state.params[0]],)
             start = self._start(state, facts)
-            if start.size or state.params[0] == FORWARD:  # nobody there to spread a colour: all are settled
+            if start.size or state.params[0] == FORWARD:  # no vertex is left to spread a colour: all are settled
                 return start
 
     def _start(self, state: State, facts: Facts) -> Array:
@@ -134,7 +134,7 @@ class StrongComponents(Program):
         return np.array([pivot], np.uint32)
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        """A vertex that has no component yet is one of its own."""
+        """Labels; a vertex that has no component yet is one of its own."""
         components, smallest = state.arrays[COMPONENTS], state.room(state.arrays[ARRIVING])
         naturals = facts.naturals()
         if components.max(initial=0) == NONE:
@@ -160,5 +160,5 @@ def listed(facts: Facts, find: Callable[[int, int, Array], int]) -> Array:
 
 @algorithm
 def strongly_connected_components(run: Runner) -> Answer:
-    """For every vertex the smallest vertex that it reaches and that reaches it."""
+    """For every vertex the smallest vertex of its strongly connected component."""
     return run(StrongComponents(run.graph.self_loops > 0) if run.graph.directed else Components())

@@ -1,4 +1,4 @@
-"""What programs share that sum over all edges: pushing or pulling one state array into another."""
+"""Functions of programs that sum over all edges: they push or pull one state array into another."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from isthmus.programs.functions import Functions, Scalar
 
 
 def alone(x: Any, w: Any) -> Any:
-    """What an edge carries of x, whatever its weight."""
+    """An edge carries x, whatever its weight."""
     return x
 
 
@@ -22,7 +22,7 @@ def over(x: Any, w: Any) -> Any:
 
 
 def summing(pulls: bool, tails: int, heads: int, carried: Scalar = alone) -> Functions:
-    """The functions of a program that adds array `tails` of every tail, as far as it is carried, to array `heads` of the head."""
+    """The functions of a program that adds what an edge has `carried` of array `tails` at its tail to array `heads` at its head."""
     return pulling(tails, heads, carried) if pulls else pushing(tails, heads, carried)
 
 

@@ -1,13 +1,13 @@
 """Triangles, from lists that need not fit near (MGT, Hu, Tao and Chung 2013).
 
 Edges are directed from the end with fewer edges to the one with more, ties by number, which keeps every list short:
-a hub has few neighbours above it. A first pass counts these upward neighbours. Then one run of vertices after the
-other has its upward lists kept near, whole, sorted and without doubles, while those of all other vertices pass by,
-again run by run: a triangle v, a, w with v below a below w is met when a is in the run that is kept, as an entry
-that v's and a's lists share. Where all upward lists fit the spare memory there is one run, and two passes in all;
-otherwise there is one pass more for each run.
+a hub has few neighbours above it. A first pass counts these upward neighbours. Then one run of vertices after another
+has its upward lists kept near: whole, sorted and without duplicates. Meanwhile the lists of all other vertices pass by,
+again run by run. A triangle v, a, w with v below a below w is found while a is in the kept run: w is in both v's and
+a's list. Where all upward lists fit the spare memory there is one run, and two passes in all; otherwise there is one
+more pass for each run.
 
-Parallel edges count once and self loops not at all; directions do not matter to what a triangle is.
+Parallel edges count once and self loops not at all; edge directions are ignored.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Triangles(Program):
         return {"cursors": state.arrays[CURSORS], "extra": state.extra, "wishes": self._wishes}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
-        """Go through the script without doing anything, up to where it was."""
+        """Advance the script to where it was, without doing its work again."""
         degrees, _, table = state.arrays
         state.arrays, state.extra = (degrees, kept["cursors"], table), kept["extra"]
         self._skip = kept["wishes"]

@@ -19,11 +19,11 @@ from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, NearEdges, Program, Seen, State
 
 SAMPLED, SAMPLE = 2, 1024  # Afforest: neighbours linked first, vertices looked at to find the giant component
-SLICE = 1 << 14  # vertices per turn of a member
+SLICE = 1 << 14  # vertices that a thread takes at a time
 
 
 def find(parents: Any, u: Any) -> Any:
-    """The root above u; the way up is made shorter."""
+    """The root above u; shortens the path to it."""
     while True:
         parent = np.int64(parents[u])
         if parent == u:
@@ -39,7 +39,7 @@ def root(u: Any, degree: Any, state: Any, params: Any) -> Any:
 
 
 def join(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
-    """Hook the larger root onto the smaller; nobody becomes active."""
+    """Hook the larger root onto the smaller; no vertex becomes active."""
     parents = state[0]
     a, b = np.int64(parents[u]), np.int64(parents[v])
     if a == b:
@@ -72,7 +72,7 @@ class Components(Program):
         return State((np.arange(facts.vertices, dtype=np.uint32 if facts.vertices < 1 << 32 else np.uint64),), None)
 
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
-        """Neighbour sampling; a directed graph's edges are seen from one end only, so nobody may be skipped."""
+        """Neighbour sampling; a directed graph's edges are seen from one end only, so no vertex may be skipped."""
         parents, n, team = state.arrays[0], facts.vertices, facts.team
         count = -(-n // SLICE)
 

@@ -1,4 +1,4 @@
-"""What algorithms that read weights ask of a graph, in the same words."""
+"""Checks and notes about weights, the same for all algorithms that read them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def no_negative_weights(run: Runner, name: str) -> None:
 
 
 def need_weights(run: Runner, weight: bool, name: str) -> None:
-    """`weight`: whether the caller asked for them."""
+    """Refuse a graph without weights, or with negative ones, if the caller asked for them by `weight`."""
     if weight and not run.graph.weighted:
         raise OptionError(f"weight: {run.graph} has no weights")
     if weight:

@@ -26,7 +26,7 @@ def narrowest(width, weight):  # type: ignore[no-untyped-def]
 class WidestPath(Monotone):
     """The width of the widest path from `source`; its own is the largest number, an unreached vertex's the smallest."""
 
-    columns = (Column("width", none=("low", "nan")),)  # the source itself is infinitely wide, and that is an answer
+    columns = (Column("width", none=("low", "nan")),)  # infinity is a value: the width of the source itself
 
     def __init__(self, source: Any) -> None:
         program = narrowest
@@ -57,7 +57,7 @@ class WidestPath(Monotone):
 def widest_path(run: Runner, source: Vertex) -> Answer:
     """Widths of the widest paths from a source.
 
-    A path is as wide as its least weight. Without weights every edge counts as 1, and that is said.
+    A path is as wide as its least weight. Without weights every edge counts as 1, with a note.
     """
     answer = run(WidestPath(source))
     note_unweighted(run)

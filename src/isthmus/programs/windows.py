@@ -1,8 +1,8 @@
 """Whole lists from pieces: a program that must see all neighbours of a vertex at once takes vertices run by run.
 
-Deliveries bring lists in pieces: the two sides apart, a hub over several buffers. `Runs` cuts the vertices into runs
-whose lists, both sides together, fit a table near. One iteration of the loop gathers one run, whatever the order
-its pieces come in (every vertex has a cursor into the table), and then all lists of the run are whole.
+Deliveries bring lists in pieces: the two sides separately, a hub in several buffers. `Windows` cuts the vertices into runs
+whose lists, both sides together, fit a table in near memory. One iteration of the loop gathers one run, in whatever order
+its pieces come (every vertex has a cursor into the table), and then all lists of the run are whole.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Contribution-driven order: partitions that bring the answer furthest go first.
+"""Contribution-driven order: partitions that contribute most to the answer run first.
 
 HyTGraph (Wang et al., ICDE 2023, and its journal version), section VI. For accumulative programs the priority of a
 partition is the sum of its active vertices' deltas. For searches an active vertex counts 2 where its value is more than
-twice its pending value, else 1; at equal priority the earlier partition goes first, which in a hub-ordered store is
-the one with the greater hubs. Filter tasks run by priority, then the zero-copy task, then compaction, whose packing
-goes on meanwhile: engines declare their stage. A loaded filter task is recomputed once, since most updates pass two hops.
+twice its pending value, else 1; at equal priority the earlier partition runs first, which in a hub-ordered store is
+the one with the greater hubs. Filter tasks run by priority, then the zero-copy task, then compaction, whose lists are
+packed meanwhile: engines declare their stage. A loaded filter task runs once more, because most updates travel two hops.
 
 Where this differs: the priority of a task of several partitions is the sum of theirs (the paper does not say); a vertex
-whose edges are cut over several partitions counts in each. The papers give the rule for searches in no formula: it
-is the release's. Everything is pure and tells a schedule what to do; who loads and runs is elsewhere.
+whose edges are split over several partitions counts in each. The rule for searches is the release's; the papers have no
+formula for it. These are pure functions for a schedule; loading and running is elsewhere.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def priorities(
 ) -> Array:  # fmt: skip
     """Priority of every partition, one pass over the active vertices.
 
-    Accumulative: `pending` are the deltas, `values` is not looked at. Searches: `values` are what the vertices last
-    sent and `pending` what they know now; where larger is better, swap the two. The same array twice counts the
-    active vertices.
+    Accumulative: `pending` are the deltas, `values` is ignored. Searches: `values` are what the vertices last sent and
+    `pending` their current values; where larger is better, swap the two. With the same array twice, every active vertex
+    counts 1.
     """
     found = np.zeros(len(partitions), np.float64)
     if frontier.list is not None:
@@ -48,5 +48,5 @@ def priorities(
 
 
 def order(stages: Array, priorities: Array) -> Array:
-    """Tasks in the order they run: by stage, then the highest priority first, then as they are."""
+    """Tasks in the order they run: by stage, then by falling priority, then in the given order."""
     return np.lexsort((-priorities, stages))

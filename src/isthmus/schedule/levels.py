@@ -1,14 +1,15 @@
-"""Scaph's k-level queue: partitions that are near already are run again while others are still on their way.
+"""Scaph's k-level queue: near partitions run again while others are still on their way.
 
 Scaph (Zheng et al., ATC 2020), section 5.1 and Figures 10 and 11. Level i holds the partitions that will run for the
-ith time in this iteration. A free processor takes from the lowest level: first runs go first, and a partition that has
-run goes to the end of the next level, so that others have a chance to activate its vertices meanwhile. A partition is
-run again only while transfers are pending and no first run is waiting. The partition that has run most often makes room
-for the next transfer. The iteration ends when every high-value partition has run once.
+ith time in this iteration. A free processor takes from the lowest level, so first runs go first. A partition that has
+run goes to the end of the next level, so that others can activate its vertices meanwhile. A partition runs again only
+while transfers are pending and no first run is waiting. The partition that has run most often is evicted for the next
+transfer. The iteration ends when every high-value partition has run once.
 
-Where this differs: Figure 10 bounds no level, so k = near / link bandwidth is here a bound on runs; its line 13 may evict
-a partition that has not run yet; it re-runs partitions with no active vertex left. The first to leave here are partitions of
-the iteration before that are of no high value now, which Figure 10 does not mention. The release has the queue switched off.
+Where this differs: Figure 10 sets no limit on levels, so k = near bandwidth / link bandwidth limits runs here. Its line 13
+may evict a partition that has not run yet, and it re-runs partitions without active vertices; we do neither. We first evict
+partitions left from the last iteration that are no longer of high value; Figure 10 does not mention those. The release has
+the queue switched off.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from isthmus.schedule.schedule import FAR, NEAR, Array, Schedule, Standing, first
 
-UNDER_WAY = 2  # transfers at once: one more than moves, so that the link never waits; others would only take places
+UNDER_WAY = 2  # transfers at once: one moves and one waits, so that the link is never idle; more would only take places
 
 
 def levels(near_bandwidth: float, link_bandwidth: float) -> int:
@@ -26,7 +27,7 @@ def levels(near_bandwidth: float, link_bandwidth: float) -> int:
 
 
 class Levels(Schedule):
-    """Units are partitions. `wanted`: those of high value; `pending` in the standing: active vertices of each, as they are now."""
+    """Units are partitions. `wanted`: those of high value; `pending` in the standing: the active vertices of each, now."""
 
     under_way = UNDER_WAY
     alone = True
@@ -49,7 +50,7 @@ class Levels(Schedule):
         return first(ready, (runs << 32) + standing.turns)
 
     def evict(self, standing: Standing) -> int:
-        """NONE: all that are near have still to run."""
+        """The partition to evict: one no longer wanted, else the one that has run most often; NONE: all are still to run."""
         runs = standing.runs
         spent = (standing.places == NEAR) & (~self._wanted | (runs > 0))
         return first(spent, (-np.where(self._wanted, runs, 1 << 30) << 32) + standing.turns)
@@ -59,7 +60,7 @@ class Levels(Schedule):
         return bool((standing.runs[self._wanted] > 0).all())
 
     def first_run_waits(self, standing: Standing) -> bool:
-        """Whether something is near that has not run: what is active now does not matter then."""
+        """Whether a near partition waits for its first run; if so, `pending` is not needed."""
         return bool(((standing.places == NEAR) & (standing.runs == 0) & self._wanted).any())
 
 

@@ -1,7 +1,7 @@
-"""Every unit once, in a given order; and, while its edges are in a buffer, again as often as a recipe allows.
+"""Every unit runs once, in a given order, and again, while its edges are in a buffer, as often as a recipe allows.
 
-What runs again at once is Subway's and HyTGraph's idea: edges that came at a price are used up before others are asked
-for. `runs` bounds the further runs of each unit. A unit runs again only where vertices of it were marked meanwhile.
+Running again at once is Subway's and HyTGraph's idea: near edges are used as much as possible before others are read.
+`again` limits the further runs of each unit. A unit runs again only if vertices of it were marked meanwhile.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from isthmus.schedule.schedule import NONE, Schedule, Standing
 
 
 class Plain(Schedule):
-    """Units in the order they are given. `again` has the further runs of each; without it there are none."""
+    """Units in the given order. `again`: the most further runs of each; without it there are none."""
 
     def __init__(self, order: Sequence[int], again: Sequence[int] | None = None) -> None:
         self._order, self._again = order, again

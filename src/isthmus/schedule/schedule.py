@@ -1,8 +1,9 @@
-"""What to do next: a schedule is told where everything stands, and says *fetch p*, *run p* or *done*.
+"""The Schedule interface: given the state of all units, a schedule answers *fetch p*, *run p* or *done*.
 
 A unit is what is fetched and run as one: a task of an iteration, or a partition that stays near. An executor
-(`runtime/executor.py`) keeps the `Standing` of all units, asks, and does what it is told. Schedules are pure: the same
-standing gives the same answer. They are asked again after every step, because what is best depends on what is pending.
+(`runtime/executor.py`) keeps the `Standing` of all units, asks the schedule and carries out its answers. Schedules are
+pure: the same standing gives the same answer. They are asked after every step, because the best answer depends on what is
+pending.
 """
 
 from __future__ import annotations
@@ -14,35 +15,35 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-FAR, COMING, NEAR, RUNNING = range(4)  # NEAR: and not being run
+FAR, COMING, NEAR, RUNNING = range(4)  # NEAR: near, and not running
 NONE = -1  # no unit
 
 
 class Standing:
-    """Where each of `count` units is, how often it has run, and what waits to be run. Some may be near from the start."""
+    """Where each of `count` units is, how often it has run, and what waits to run. `near`: units that are near at the start."""
 
     def __init__(self, count: int, near: Array | None = None) -> None:
         self.places = np.full(count, FAR, np.int8) if near is None else np.where(near, NEAR, FAR).astype(np.int8)
         self.runs = np.zeros(count, np.int64)
-        self.turns = np.arange(count)  # of the last change: a clock of steps
-        self.pending = np.zeros(count)  # what waits to be done in each unit, in a measure of the schedule's own
-        self.ready: deque[int] = deque()  # units of which something has arrived and not run yet, in that order
-        self.sent: list[int] = []  # units in the order they were asked for
-        self.asked_for = np.zeros(count, np.bool_)  # ever
+        self.turns = np.arange(count)  # the step of each unit's last change
+        self.pending = np.zeros(count)  # work that waits in each unit, in a measure of the schedule's own
+        self.ready: deque[int] = deque()  # units with arrived edges that have not run yet, in the order of arrival
+        self.sent: list[int] = []  # units in the order they were fetched
+        self.asked_for = np.zeros(count, np.bool_)  # units that were ever fetched
         self.coming = self.running = 0
         self.total_runs = 0
-        self.room = 0  # units that can be kept near besides those that are
+        self.room = 0  # further units that can be kept near
         self._clock = count
 
     def fetched(self, unit: int) -> None:
-        """It was asked for."""
+        """The unit is on its way near."""
         self.sent.append(unit)
         self.asked_for[unit] = True
         self.coming += 1
         self._put(unit, COMING)
 
     def arrived(self, unit: int) -> None:
-        """All of it is near."""
+        """All of the unit is near."""
         self.coming -= 1
         self._put(unit, NEAR)
 
@@ -51,7 +52,7 @@ class Standing:
         self._put(unit, RUNNING)
 
     def finished(self, unit: int) -> None:
-        """It has run once more."""
+        """The unit has run once more."""
         self.running -= 1
         self.total_runs += 1
         self.runs[unit] += 1
@@ -66,10 +67,10 @@ class Standing:
 
 
 class Schedule(ABC):
-    """Answers questions about a standing; NONE: nothing at the moment."""
+    """Decides by a standing what to do next; NONE: nothing at the moment."""
 
     under_way: int | None = None  # units on their way at once; None: one for every reader
-    alone = False  # whether a unit is run only when no other is
+    alone = False  # whether units run one at a time
     stays = False  # whether units stay near when they have run, so that they can run again
 
     @abstractmethod
@@ -85,11 +86,11 @@ class Schedule(ABC):
         """Whether there is nothing more to fetch or to start."""
 
     def evict(self, standing: Standing) -> int:
-        """The near unit whose place the next one takes, where there is no room for both."""
+        """The near unit to evict when there is no room for the next one."""
         return NONE
 
     def again(self, unit: int, runs: int) -> bool:
-        """Whether a unit that has run so often and is still in its buffer runs again, if vertices of it were marked."""
+        """Whether a unit with `runs` runs, still in its buffer, runs again if vertices of it were marked."""
         return False
 
 

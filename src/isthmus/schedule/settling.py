@@ -1,12 +1,11 @@
-"""Working partitions to a standstill: near ones first, the most urgent before the others.
+"""Settling: run each partition until nothing in it changes, near partitions first, the most urgent of them first.
 
-For graphs with long paths, whose iterations would read little at a time, often. Instead of one step everywhere,
-everything in one partition after another: a partition is run until nothing in it changes, and what crosses over waits at
-its own partition. A far partition is fetched when no near one is waiting. So a wave rolls over a road network reading it
-about once.
+It is for graphs with long paths, where each of many iterations would read little. Instead of one step in all partitions, it
+finishes one partition after another. Updates to another partition wait there. A far partition is fetched when no near one
+has work. A search so reads a road network about once.
 
-A partition is also fetched ahead of any need: if the last two that were fetched are neighbours, the next in that
-direction will probably be wanted, unless it has been fetched before.
+It also predicts the next partition: if the last two fetched were neighbours, it fetches the one after them in the same
+direction, unless that was fetched before.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ import numpy as np
 
 from isthmus.schedule.schedule import FAR, NEAR, NONE, Array, Schedule, Standing, first
 
-NOTHING = np.inf  # pending in a partition where no vertex waits
+NOTHING = np.inf  # `pending` of a partition without waiting vertices
 
 
 class Settling(Schedule):
-    """Units are partitions; `pending` in the standing is how urgent each is, the least first, NOTHING where nothing waits.
+    """Units are partitions; `pending` in the standing is the urgency of each, the smallest first, NOTHING where nothing waits.
 
-    `members` is how many partitions can be worked on at once, `most_runs` when to pause, for a record of what was done.
+    `members`: partitions that can run at once. After `most_runs` runs it pauses, so that the trace can record them.
     """
 
     stays = True
@@ -42,7 +41,7 @@ class Settling(Schedule):
         return far if far != NONE else self._foreseen(standing)
 
     def _foreseen(self, standing: Standing) -> int:
-        """The next in a row of two that were fetched one after the other, if a place is idle for it."""
+        """Predict the next partition: the one after the last two fetched, if these are neighbours and a place is idle."""
         if len(standing.sent) < 2 or not standing.running or not self._has_idle_place(standing):
             return NONE
         before, latest = standing.sent[-2:]
@@ -56,7 +55,7 @@ class Settling(Schedule):
         return standing.room > 0 or bool(((standing.places == NEAR) & (standing.pending == NOTHING)).any())
 
     def evict(self, standing: Standing) -> int:
-        """The partition that has not run for the longest time; those where something waits last."""
+        """The partition that has not run for the longest time, of those without waiting vertices if there are any."""
         near = standing.places == NEAR
         idle = near & (standing.pending == NOTHING)
         return first(idle if idle.any() else near, standing.turns)
@@ -68,7 +67,7 @@ class Settling(Schedule):
 
 
 def most_urgent(standing: Standing, among: Array) -> int:
-    """Of some units, the one with the least pending value; NONE where nothing waits in any of them."""
+    """The unit of `among` with the smallest pending value; NONE if nothing waits in any of them."""
     urgency = np.where(among, standing.pending, NOTHING)
     unit = int(urgency.argmin()) if urgency.size else NONE
     return unit if unit != NONE and urgency[unit] < NOTHING else NONE

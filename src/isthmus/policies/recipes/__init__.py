@@ -1,4 +1,4 @@
-"""Recipes: a file each. One declares what it selects, keeps, orders, how help describes it and how it is drawn.
+"""Recipes: a file each. It declares the recipe's selection, cache and schedule, its help text and how it is drawn.
 
 | recipe | selects | cache | schedule |
 |---|---|---|---|
@@ -6,12 +6,12 @@
 | `subway` | compaction for all | – | multi-round async |
 | `emogi` | zero-copy for all | – | sync |
 | `unified` | pages for all | least recently used pages | sync |
-| `grus` | pages for all; once near memory is full, what is far is read there | a region prefetched, then what comes first | sync |
-| `scaph` | partitions of high value whole, of others active lists, packed | high-value partitions | k-level queue |
+| `grus` | pages for all; once near memory is full, other pages are read directly | a prefetched region, then the first pages used | sync |
+| `scaph` | high-value partitions whole, of others packed active lists | high-value partitions | k-level queue |
 | `hytgraph` | per partition the cheapest of three, by formulas (1)-(3) | vertices by hotness | by contribution, filter twice, k = 4 |
 | `auto` | per partition the cheaper of whole or merged extents, by measured rates | partitions | see its file |
 
-Behind a colon some have variants, such as `unified:read-mostly` and `scaph:hvsp`. Other packages add recipes by the entry
+Some have variants, named after a colon: `unified:read-mostly`, `scaph:hvsp`. Other packages add recipes by the entry
 points `isthmus.recipes`; a script adds one by `RECIPES["mine"] = Recipe("mine", ...)`.
 """
 
@@ -27,7 +27,7 @@ RECIPES: Catalogue[Recipe] = Catalogue("recipe", __name__, "Recipe", lambda part
 
 
 def recipe(name: str, without: tuple[str, ...] = (), model_sides: int = 0, levels: bool = False) -> Recipe:
-    """The recipe of that name, with some of its parts switched off; for a modelled device, if told how many sides a program follows."""
+    """The recipe of that name, some parts switched off. `model_sides`: on a modelled device, the sides a program follows; else 0."""
     found = named(name)
     return (found.on_model(model_sides, levels) if model_sides else found).without(without)
 

@@ -1,4 +1,4 @@
-"""EMOGI (Min et al., VLDB 2020): a kernel reads the blocks of active lists where they are."""
+"""EMOGI (Min et al., VLDB 2020): a kernel reads the blocks of active lists directly from far memory."""
 
 from __future__ import annotations
 

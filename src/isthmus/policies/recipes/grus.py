@@ -1,6 +1,6 @@
 """Grus (Wang et al., TACO 2021): pages, of which a region is prefetched; once near memory is full, nothing is evicted.
 
-What is prefetched is decided in `policies/grus.py`.
+`policies/grus.py` decides what is prefetched.
 """
 
 from __future__ import annotations
@@ -11,5 +11,5 @@ from isthmus.policies.recipe import Recipe
 
 RECIPE = Recipe(
     "grus", Fixed("grus", UNIFIED), "pages", pages=True, hint=Hint.ACCESSED_BY, prefetch=True, deltas=True, host_decides=False,
-    words="pages, prefetched first", colour="cache", dash="--", place=5,
+    words="pages, some prefetched", colour="cache", dash="--", place=5,
 )  # fmt: skip

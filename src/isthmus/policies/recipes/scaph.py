@@ -1,6 +1,6 @@
-"""Scaph (Zheng et al., ATC 2020): partitions of high value come whole and run again, of others active lists are packed.
+"""Scaph (Zheng et al., ATC 2020): high-value partitions move whole and run again; of others active lists are packed.
 
-The variants that its evaluation compares (`scaph:hvsp`, ...) are those of `policies/scaph.py`.
+`policies/scaph.py` describes the variants that its evaluation compares (`scaph:hvsp`, ...).
 """
 
 from __future__ import annotations

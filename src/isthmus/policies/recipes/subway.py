@@ -1,4 +1,4 @@
-"""Subway (Sabet et al., EuroSys 2020): active lists are packed, and worked on until they are settled."""
+"""Subway (Sabet et al., EuroSys 2020): active lists are packed, and run again until nothing in them changes."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from isthmus.policies.recipe import UNTIL_SETTLED, Recipe
 
 RECIPE = Recipe(
     "subway", Fixed("subway", COMPACTION), further_runs={"compaction": UNTIL_SETTLED}, turns=False, overlap=False,
-    words="packed lists, worked on again and again", colour="compaction", dash="-", place=2,
+    words="packed lists, run again until nothing changes", colour="compaction", dash="-", place=2,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Unified memory: pages on demand, the least recently used makes room (HyTGraph's ImpTM-unified-memory).
+"""Unified memory: pages on demand, the least recently used page is evicted (HyTGraph's ImpTM-unified-memory).
 
 Its variants are the hints of `link.hints`: `unified:read-mostly`, ...
 """
