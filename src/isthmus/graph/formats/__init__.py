@@ -135,4 +135,4 @@ def others() -> Iterator[Format]:
         try:
             yield FORMATS[name]
         except PluginError as error:
-            warnings.warn(f"{error}; files are read as if it were not there", stacklevel=2)
+            warnings.warn(f"{error}; files are read as if it were not installed", stacklevel=2)

@@ -109,7 +109,7 @@ class GapSource(ListSource):
 
     def check(self) -> None:
         if self._imbalance % (1 << 64):
-            raise GraphFormatError(f"{self.name}: the header says undirected, but some edges are there in one direction only")
+            raise GraphFormatError(f"{self.name}: the header says undirected, but some edges are stored in one direction only")
 
     def report(self) -> dict[str, Any]:
         return {"format": "gapbs"}

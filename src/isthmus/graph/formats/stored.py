@@ -51,7 +51,7 @@ class StoreSource(ListSource):
     def arcs(self, first: int, count: int) -> tuple[Array, Array | None]:
         targets = self.store.read_checked("out.targets", first, first + count)
         if count and int(targets.max()) >= self.vertices:
-            raise StoreError(f"{self.name}: a target of the arcs from {first} on is no vertex; run isthmus verify")
+            raise StoreError(f"{self.name}: a target of the arcs from {first} on is not a vertex; run isthmus verify")
         return targets, self.store.read_checked("out.weights", first, first + count) if self.weighted else None
 
     def origin(self) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class Lines:
     def __iter__(self) -> Iterator[tuple[Array, int]]:
         """(lines, bytes of the file behind them)."""
         if self._codec and not self.size:
-            raise GraphFormatError(f"{self.path}: cannot read: empty, which no {self._codec} file is")
+            raise GraphFormatError(f"{self.path}: cannot read: the file is empty, so it is not a {self._codec} file")
         try:
             with self.path.open("rb", buffering=0) as file:
                 yield from self._cut(file)
