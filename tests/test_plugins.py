@@ -179,7 +179,7 @@ def test_an_ending_that_nobody_has_warns_of_formats_that_cannot_be_loaded(instal
     install("broken", BROKEN, "raise RuntimeError('no licence')\n")
     path = tmp_path / "g.strange"
     path.write_text("1 2\n")
-    with pytest.warns(UserWarning, match=r"format 'bad' of broken 2.0 .*no licence; files are read as if it were not there"):
+    with pytest.warns(UserWarning, match=r"format 'bad' of broken 2.0 .*no licence; files are read as if it were not installed"):
         assert ist.read(path).edges == 1
 
 

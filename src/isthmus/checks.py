@@ -1,4 +1,4 @@
-"""Numbers as callers give them: the number, or an OptionError that names the option."""
+"""Checks of numeric options: each returns the number, or raises an OptionError that names the option."""
 
 from __future__ import annotations
 

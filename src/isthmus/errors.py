@@ -1,4 +1,4 @@
-"""The few kinds of error that Isthmus raises on purpose. Each knows the exit code the command line gives it."""
+"""The kinds of error that Isthmus raises on purpose, each with its exit code on the command line."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ class IsthmusError(Exception):
 
 
 class OptionError(IsthmusError, ValueError):
-    """An option or argument that makes no sense."""
+    """An invalid option or argument."""
 
     exit_code = 2
 
 
 class GraphFormatError(IsthmusError, ValueError):
-    """An input that does not hold what its format promises."""
+    """An input that does not follow its format."""
 
     exit_code = 3
 
@@ -49,6 +49,6 @@ class ProgramError(IsthmusError):
 
 
 class PluginError(IsthmusError):
-    """A part of another package that cannot be loaded, or is not what its entry point promises."""
+    """A plugin that cannot be loaded, or is not of the kind that its entry point declares."""
 
     exit_code = 8

@@ -1,7 +1,7 @@
-"""Sizes and the ledger of a memory budget.
+"""Sizes in bytes, and the ledger of a memory budget.
 
-A budget is a promise about the bytes that a job holds at once. Whoever wants to hold much asks the ledger
-first, and takes the disk when the ledger says no.
+A budget limits the bytes that a job holds at once. Code that needs much memory asks the ledger first, and uses the
+disk when the ledger refuses.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def parse_size(size: str | int) -> int:
 
 
 def format_size(count: float) -> str:
-    """'1.5 GB': a count of bytes for people."""
+    """A count of bytes in readable form, such as '1.5 GB'."""
     for unit in ("B", "kB", "MB", "GB"):
         if abs(count) < 999.5:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.3g} {unit}"
@@ -43,7 +43,7 @@ def format_size(count: float) -> str:
 
 
 def available() -> int:
-    """Bytes of RAM this process may still take: free memory, or less where a cgroup says so."""
+    """Bytes of RAM this process may still allocate: free memory, or less if a cgroup limits it."""
     free = 2**62
     with contextlib.suppress(OSError):
         text = Path("/proc/meminfo").read_text()
@@ -53,14 +53,14 @@ def available() -> int:
             ("memory.max", "memory.current", "inactive_file"),
             ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
         ):
-            with contextlib.suppress(OSError, ValueError):  # "max" is no number
+            with contextlib.suppress(OSError, ValueError):  # "max" means no limit
                 taken = int((group / used).read_text()) - droppable(group / "memory.stat", cache)
                 free = min(free, int((group / limit).read_text()) - taken)
     return max(free, 0) if free < 2**62 else 2 * 2**30
 
 
 def own_cgroups() -> list[Path]:
-    """Folders of the control groups this process is in, and of those around them, whose limits hold as well."""
+    """Folders of the control groups this process is in, and of their parents, whose limits apply as well."""
     paths = [CGROUPS, CGROUPS / "memory"]
     with contextlib.suppress(OSError):
         for line in OWN_CGROUP.read_text().splitlines():
@@ -72,15 +72,15 @@ def own_cgroups() -> list[Path]:
 
 
 def droppable(stat: Path, name: str) -> int:
-    """Bytes of page cache that the kernel gives up for the asking, though the group is charged for them."""
+    """Bytes of page cache that are charged to the group, though the kernel frees them on demand."""
     match = re.search(rf"^{name} (\d+)$", stat.read_text(), re.MULTILINE) if stat.exists() else None
     return int(match[1]) if match else 0
 
 
 def peak_rss() -> int:
-    """The most resident memory this process has had, in bytes.
+    """Peak resident memory of this process, in bytes.
 
-    Not getrusage: its maximum starts with what the parent held when it forked.
+    getrusage is not used: its maximum includes the memory of the parent at the fork.
     """
     with contextlib.suppress(OSError):
         match = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
@@ -101,7 +101,7 @@ class Budget:
         self._lock = threading.Lock()
 
     def take(self, size: int) -> bool:
-        """Enter `size` bytes if they fit; otherwise leave the ledger as it is and say no."""
+        """Enter `size` bytes if they fit; otherwise return False and change nothing."""
         with self._lock:
             if self.taken + size > self.limit:
                 return False
@@ -115,7 +115,7 @@ class Budget:
 
     @contextlib.contextmanager
     def holding(self, size: int, what: str) -> Iterator[None]:
-        """Hold `size` bytes that the job cannot do without."""
+        """Hold `size` bytes inside `with`; a BudgetError if they do not fit."""
         if not self.take(size):
             least = self.taken + size
             raise BudgetError(

@@ -1,12 +1,12 @@
-"""Parts that are found by themselves: files of a folder, and what other packages add by entry points.
+"""Discovery of parts (algorithms, formats, engines, recipes): files of a folder, and entry points of other packages.
 
 A part is declared in the file that holds it, by `NAME = Kind("name", ...)`, by `class Name(Kind)` with a `name`, or by a function
-decorated with `@kind`, whose words are the first line of its docstring. What a declaration says in literals (its words for
-help, its file endings, its colour) is read from the text of the file, so that help and lists import nothing. A file is
-imported when its part is used.
+decorated with `@kind`, whose help text is the first line of its docstring. Literals in a declaration (its help text, its file
+endings, its colour) are read from the text of the file, so that help and lists import nothing. A file is imported when its part
+is used.
 
-Another package adds parts by entry points. These are looked for only when a name is not built in, or a complete list is
-asked for. A built-in part always wins: an installed package cannot change what a built-in name means.
+Another package adds parts by entry points. They are looked up only for a name that is not built in, or for a complete
+list. A built-in part always wins: an installed package cannot change what a built-in name means.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from isthmus.errors import PluginError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-LAST = 1 << 30  # the place of a declaration that names none
+LAST = 1 << 30  # the place of a declaration that gives none
 Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
 class Declared:
-    """A declaration as its file has it: where it is, and what it says in literals."""
+    """A declaration as read from its file: where it is, and its literals."""
 
     name: str
     module: str
@@ -52,7 +52,7 @@ def folder_of(package: str) -> list[str]:
 
 
 def declarations(package: str, kind: str) -> list[Declared]:
-    """What the files of a package's folder declare of one kind, read without importing them."""
+    """Declarations of one kind in the files of a package's folder, read without importing them."""
     found: list[Declared] = []
     for info in pkgutil.iter_modules(folder_of(package)):
         spec = info.module_finder.find_spec(info.name, None)
@@ -64,7 +64,7 @@ def declarations(package: str, kind: str) -> list[Declared]:
 
 
 def declared_by(statement: ast.stmt, module: str, kind: str) -> Iterator[Declared]:
-    """The declaration that a statement of a module is, if it is one."""
+    """The declaration in a statement of a module, if it is one."""
     if isinstance(statement, ast.ClassDef) and any(isinstance(base, ast.Name) and base.id == kind for base in statement.bases):
         plain = [each for each in statement.body if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name)]
         facts = literals({each.targets[0].id: each.value for each in plain if isinstance(each.targets[0], ast.Name)})
@@ -96,7 +96,7 @@ def decorated_by(function: ast.FunctionDef, kind: str) -> ast.expr | None:
 
 
 def literals(values: dict[str, ast.expr]) -> dict[str, Any]:
-    """Those values that are literals."""
+    """The values that are literals."""
     found = {}
     for name, value in values.items():
         try:
@@ -108,14 +108,14 @@ def literals(values: dict[str, ast.expr]) -> dict[str, Any]:
 
 @cache
 def entry_points(group: str) -> tuple[EntryPoint, ...]:
-    """What installed packages declare for a group, in the order of their names. A few milliseconds, once in a process."""
+    """Entry points of installed packages in a group, ordered by name. Takes a few milliseconds, once in a process."""
     from importlib.metadata import entry_points as installed
 
     return tuple(sorted(installed(group=group), key=lambda entry: (entry.name, entry.value)))
 
 
 def described(entry: EntryPoint) -> str:
-    """An entry point for messages: where it is from, and what it says."""
+    """An entry point for messages: its package and its declaration."""
     package = f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "an installed package"
     return f"{package} (entry point {entry.name} = {entry.value} of {entry.group})"
 
@@ -124,7 +124,7 @@ class Catalogue(MutableMapping[str, Part], Generic[Part]):
     """Parts of one kind by name: built in, added in this process (`catalogue[name] = part`), or by other packages.
 
     Iteration and length leave other packages out; `names` has them too. `accepts` says whether an object is such a part, and
-    raises PluginError or returns False where it is not. Declarations come in the order of `place`, a fact they state.
+    raises PluginError or returns False if it is not. Declarations come in the order of their `place`.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Catalogue(MutableMapping[str, Part], Generic[Part]):
         return self._parts[name]
 
     def _namesake(self, name: str) -> Part | None:
-        """A part in a file of its own name, under its own name: found without reading the other files."""
+        """A part whose file and variable have its name: found without reading the other files."""
         if name not in built_in(self._package):
             return None
         part = getattr(importlib.import_module(f"{self._package}.{name}"), name, None)
@@ -175,18 +175,18 @@ class Catalogue(MutableMapping[str, Part], Generic[Part]):
         return name in self._parts or name in self.declared or any(entry.name == name for entry in entry_points(self.group))
 
     def names(self) -> list[str]:
-        """All names there are, other packages' behind our own."""
+        """All names: built-in parts first, then those of other packages."""
         return list(dict.fromkeys([*self, *(entry.name for entry in entry_points(self.group))]))
 
     def words(self) -> dict[str, str]:
-        """All names with their words for help; nothing is imported, so other packages' have their package's name."""
+        """All names with their help text. Nothing is imported, so a part of another package shows its package's name."""
         ours = {name: each.facts.get("words", "") for name, each in self.declared.items()}
         added = {name: getattr(self._parts[name], "words", "") for name in self._added}
         theirs = {entry.name: f"from {entry.dist.name}" if entry.dist is not None else "" for entry in entry_points(self.group)}
         return {**ours, **added, **{name: words for name, words in theirs.items() if name not in ours}}
 
     def unknown(self, name: str) -> str:
-        """What to say of a name that no part has."""
+        """The end of an error message for an unknown name: the known names, and the one received."""
         hidden = "".join(f"; {self._hidden(entry)}" for entry in entry_points(self.group) if entry.name in self.declared)
         return f"{', '.join(self.names())}, got {name!r}{hidden}"
 
@@ -217,7 +217,7 @@ class Catalogue(MutableMapping[str, Part], Generic[Part]):
         return part  # type: ignore[no-any-return]
 
     def _check_names(self, entry: EntryPoint) -> None:
-        """A package whose part is used must not have others that nobody can reach."""
+        """Refuse a package that also declares a part with a built-in name: that part could never be used."""
         for other in entry_points(self.group):
             same = entry.dist is not None and other.dist is not None and other.dist.name == entry.dist.name
             if same and other.name in self.declared:

@@ -1,4 +1,4 @@
-"""How long work tells the outside how far it is. The library speaks; the command line draws."""
+"""Progress of long jobs: the library reports it, the command line displays it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Receives the stages of a job. `total` is None where it cannot be known."""
+    """Receives the stages of a job. `total` is None if it is unknown."""
 
     def stage(self, name: str, total: int | None, unit: str) -> None: ...
     def advance(self, amount: int) -> None: ...

@@ -15,7 +15,7 @@ from typing import Self, TypeVar
 from isthmus.checks import whole
 from isthmus.errors import OptionError
 
-MOST = 1024  # threads; more are a slip of the finger
+MOST = 1024  # threads; a larger number is a typing error
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -31,14 +31,14 @@ def default_threads() -> int:
 
 
 def checked(threads: int | None) -> int:
-    """A number of threads as asked for, or the default."""
+    """The requested number of threads, or the default."""
     if threads is None:
         return default_threads()
     return whole("threads", threads, 1, MOST)
 
 
 class Pool:
-    """Worker threads. Leaving the `with` block drops what has not started and waits for what has."""
+    """Worker threads. Leaving the `with` block cancels work that has not started and waits for the rest."""
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = checked(threads)
@@ -51,11 +51,11 @@ class Pool:
         self._executor.shutdown(wait=True, cancel_futures=True)
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item], ahead: int = 2) -> Generator[Result, None, None]:
-        """Results of `work` in the order of `items`, which are drawn no faster than they are consumed.
+        """Results of `work` in the order of `items`. Items are drawn only as results are consumed.
 
         At most `ahead` results beyond one per thread are under way or waiting. The first error in order is
-        raised; later ones are dropped. When the iterator ends, fails or is closed, nothing of it runs any
-        more, so that files and buffers the work uses may be closed.
+        raised; later ones are dropped. When the iterator ends, fails or is closed, none of its work still runs,
+        so files and buffers that the work uses may be closed.
         """
         pending: deque[Future[Result]] = deque()
         try:
@@ -72,7 +72,7 @@ class Pool:
 
 
 def take_first(pending: deque[Future[Result]]) -> Result:
-    """Wait for the first result. It stays in `pending` meanwhile, so that an interrupt does not lose sight of it."""
+    """Wait for the first result. It stays in `pending` meanwhile, so that an interrupt does not lose it."""
     result = pending[0].result()
     pending.popleft()
     return result
@@ -103,11 +103,11 @@ class Team:
                 work(member)
             except BaseException as error:
                 failure = error
-            work = None  # and all that it holds, before anybody goes on
+            work = None  # release all that it holds before the caller continues
             self._done.put(failure)
 
     def run(self, work: Callable[[int], None], abandon: Callable[[], None] | None = None) -> None:
-        """work(member) on every member; returns when all have, and raises what the first of them raised.
+        """Run work(member) on every member and wait for all; raises the error of the first member that failed.
 
         `abandon` is called when a member fails, so that others do not wait for it.
         """
@@ -126,7 +126,7 @@ class Team:
             try:
                 other = self._done.get()
                 sent -= 1
-            except BaseException as error:  # an interrupt: members still work on what the caller would take from them
+            except BaseException as error:  # an interrupt: members still use the caller's arrays
                 other = error
                 if abandon is not None:
                     abandon()
@@ -135,7 +135,7 @@ class Team:
             raise failure
 
     def gang(self, work: Callable[[int], None], abandon: Callable[[], None]) -> None:
-        """As `run`, for kernels whose members wait for each other: `abandon` tells them that one will not come."""
+        """As `run`, for kernels whose members wait for each other: `abandon` tells them that one has failed."""
 
         def member(number: int) -> None:
             try:
@@ -147,7 +147,7 @@ class Team:
         self.run(member, abandon)
 
     def share(self, work: Callable[[int, int], None], count: int) -> None:
-        """work(member, 0) ... work(member, count - 1), shared out as members become free."""
+        """Run work(member, 0) ... work(member, count - 1); each free member takes the next."""
         if count <= 1 or self.size == 1:
             for index in range(count):
                 work(0, index)
@@ -167,11 +167,11 @@ class Team:
         self.run(member)
 
     def each(self, work: Callable[[int], None], count: int) -> None:
-        """work(0) ... work(count - 1), shared out as members become free."""
+        """Run work(0) ... work(count - 1); each free member takes the next."""
         self.share(lambda _, index: work(index), count)
 
     def split(self, work: Callable[[int, int], Result], size: int) -> list[Result]:
-        """work(first, last) on even parts of 0:size, one per member; what they returned, in order, nothing for 0:0."""
+        """Run work(first, last) on even parts of 0:size, one per member; returns the results in order, none if size is 0."""
         step = -(-size // self.size) or 1
         found: dict[int, Result] = {}
 

@@ -195,7 +195,7 @@ def mounted(tmp_path: Path) -> Any:
 
 def test_a_full_disk(call: Any, mounted: Any) -> None:
     folder = mounted("size=1m")
-    assert call(folder) == (4, "", f"error: {folder}: measuring takes 2.1 MB of free space for a while; 1.05 MB are free\n")
+    assert call(folder) == (4, "", f"error: {folder}: measuring needs 2.1 MB of free space for a test file; 1.05 MB are free\n")
     assert list(folder.iterdir()) == []
 
 

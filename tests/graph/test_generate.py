@@ -231,7 +231,7 @@ def test_uniform_draws_evenly() -> None:
         ("rmat", {"scale": 3, "seed": -1}, r"expected a seed from 0 to 2\*\*64 - 1, got -1"),
         ("rmat", {"scale": 3, "seed": 2**64}, "expected a seed from 0"),
         ("rmat", {"scale": 3, "seed": 1.5}, "generate rmat: "),
-        ("uniform", {"vertices": 0, "edges": 1}, "expected a vertex for 1 edges to join, got none"),
+        ("uniform", {"vertices": 0, "edges": 1}, "expected at least one vertex for 1 edges, got none"),
         ("uniform", {"vertices": 3, "edges": -1}, r"expected 0 to \d+ edges, got -1"),
         ("uniform", {"vertices": 3, "edges": 2**70}, r"expected 0 to \d+ edges"),
         ("uniform", {"vertices": 3, "edges": 2.5}, "generate uniform: "),

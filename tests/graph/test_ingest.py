@@ -201,7 +201,7 @@ def test_weights_are_stored_in_the_narrowest_type(weights, options, stored):
 
 
 def test_fractions_do_not_become_integers():
-    with pytest.raises(OptionError, match="some weights are no whole numbers of 32 bits"):
+    with pytest.raises(OptionError, match="some weights are not 32-bit whole numbers"):
         ist.read((np.array([1]), np.array([2]), np.array([1.5])), weight_dtype="int32")
 
 

@@ -84,7 +84,7 @@ def test_not_a_store(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="the manifest is damaged"):
         ist.open(tmp_path / "folder")
     (tmp_path / "folder" / "manifest.json").write_bytes(b" " * (MAX_BYTES + 1))
-    with pytest.raises(StoreError, match="larger than any manifest"):
+    with pytest.raises(StoreError, match="too large for a manifest"):
         ist.open(tmp_path / "folder")
 
 

@@ -120,7 +120,7 @@ def test_iterations_follow_each_other() -> None:
 def test_an_empty_iteration() -> None:
     clock = Clock()
     assert clock.finish().seconds == 0
-    with pytest.raises(RuntimeError, match="stands still: 0 transfers"):
+    with pytest.raises(RuntimeError, match="cannot advance: 0 transfers"):
         clock.wait()
 
 
@@ -169,7 +169,7 @@ def test_a_kept_buffer_is_given_back() -> None:
     second = clock.submit(link=1)
     clock.run(clock.wait(), 1, keep=True)
     assert clock.ready() is None
-    with pytest.raises(RuntimeError, match="stands still: 1 transfers"):
+    with pytest.raises(RuntimeError, match="cannot advance: 1 transfers"):
         clock.wait()
     clock.run(seconds=3)
     clock.release(first)

@@ -102,7 +102,7 @@ def test_half_of_what_is_free_stays_free(tmp_path, monkeypatch, free, size):
 
 def test_a_full_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(1 << 40, 0, 2 * MB - 1))
-    with pytest.raises(StoreError, match=r"measuring takes 2.1 MB of free space for a while; 2.1 MB are free"):
+    with pytest.raises(StoreError, match=r"measuring needs 2.1 MB of free space for a test file; 2.1 MB are free"):
         measure_folder(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -147,7 +147,7 @@ def test_reads_go_through_the_cache_where_direct_ones_are_refused(tmp_path, monk
 
     monkeypatch.setattr(os, "open", refusing)
     measure_folder(tmp_path, 1, say=said.append)
-    assert said == [f"{tmp_path}: direct reads refused; reading through the page cache and dropping it behind"]
+    assert said == [f"{tmp_path}: direct reads refused; reading through the page cache and dropping what was read"]
 
 
 def test_as_many_in_flight_as_are_measured(tmp_path, monkeypatch):

@@ -1,1 +1,1 @@
-"""What is stored: compressed sparse rows in a checked on-disk store, and every way into it."""
+"""Graph storage: compressed sparse rows in an on-disk store with checksums, and all ways to fill it."""

@@ -1,10 +1,9 @@
-"""Sorting more keys than fit in memory: part them into buckets by value, then sort each bucket.
+"""Sorting more keys than fit in memory: distribute them into buckets by value, then sort each bucket.
 
-Splitters come from a sample, so buckets hold about equally many keys however skewed the graph is; a hub is
-simply spread over several buckets, and a key that repeats very often gets a bucket of its own. The parted
-blocks lie in one arena in memory, or in a scratch file when the ledger has no room; either way bucket b is
-slice b of every block, in block order, so the whole is a stable sort. A bucket that still turns out too large
-to be held is parted again.
+Splitters come from a sample, so buckets hold about equally many keys even in a skewed graph: a hub is spread over
+several buckets, and a key that repeats very often gets a bucket of its own. The distributed blocks are in one arena
+in memory, or in a scratch file if the budget has no room. Either way bucket b is slice b of every block, in block
+order, so the sort is stable. A bucket that is still too large for memory is distributed again.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Splitters:
         return int(self.values.size)
 
     def scatter(self, keys: Array, weights: Array | None, out: Array, out_weights: Array | None) -> Array:
-        """Part `keys` into `out`; returns where each bucket starts, and the end."""
+        """Distribute `keys` into buckets in `out`; returns where each bucket starts, and the end."""
         starts = np.empty(len(self) + 1, np.int64)
         arcs.scatter(
             keys, weights, self.table, self.shift, self.values,
@@ -58,7 +57,7 @@ class Splitters:
 
 
 class Buckets:
-    """Takes blocks of keys in any order of arrival, gives them back sorted.
+    """Takes blocks of keys in any order of arrival and returns the keys sorted.
 
     `most` bounds the keys to come, `high` their values. `weights` is the type that travels with each key, or
     None. `how` says what `finish` will do with equal keys; unless they are kept, each key comes in one call.
@@ -77,7 +76,7 @@ class Buckets:
         self._lock = threading.Lock()
         self._parts: dict[int, tuple[int, int, Array]] = {}
         self.keys = 0
-        self.merged = 0  # equal keys that `finish` has not seen, because they were too many to be held
+        self.merged = 0  # equal keys merged before `finish`, because they did not fit in memory
         # In memory there must be room for the arena and for sorting small buckets beside it.
         workspace = 2 * (threads + 2) * sizes.now.cached_keys * self._width * 4
         if budget.left > most * self._width + workspace and budget.take(most * self._width):
@@ -97,7 +96,7 @@ class Buckets:
         return self._scratch is not None
 
     def add(self, index: int, keys: Array, weights: Array | None) -> None:
-        """Part block `index`; equal keys keep the order of their blocks and their order inside a block."""
+        """Distribute block `index` into buckets; equal keys keep the order of their blocks and their order inside a block."""
         if self._arena is not None:
             with self._lock:
                 at, self._next = self._next, self._next + keys.size
@@ -173,7 +172,7 @@ class Buckets:
     def _sorted_large(
         self, pool: Pool, order: list[Any], bounds: Array, bucket: int, size: int, finish: Finish[Result]
     ) -> Iterator[Result]:
-        """A bucket the sample misjudged: part it again, or stream it where all of its keys are equal."""
+        """Sort a bucket that is larger than the sample predicted: distribute it again, or stream it if all its keys are equal."""
         sample, low, high = [], None, None
         for keys, _ in self._slices(order, bounds, bucket):
             sample.append(keys[:: max(1, keys.size // 512)].copy())
@@ -210,7 +209,7 @@ class Buckets:
 
 
 def merge(slices: Iterator[tuple[Array, Array | None]], how: int) -> tuple[Array, Array | None]:
-    """One key, however often it occurs, with its weights combined in their order, as `combine` does."""
+    """Slices of one repeated key, merged into one entry; weights are combined in order, as `combine` does."""
     first, weights = next(slices)
     if weights is None or how == arcs.FIRST:
         return first[:1], None if weights is None else weights[:1]
@@ -223,7 +222,7 @@ def merge(slices: Iterator[tuple[Array, Array | None]], how: int) -> tuple[Array
 
 
 def sort(keys: Array, weights: Array | None) -> None:
-    """Sort in place: a radix sort in cache, after one more parting where there are more keys than that."""
+    """Sort in place: a radix sort in cache, after one more distribution if the keys do not fit in the cache."""
     spare = np.empty_like(keys)
     spare_weights = None if weights is None else np.empty_like(weights)
     if keys.size <= 2 * sizes.now.cached_keys:

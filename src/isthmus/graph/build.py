@@ -1,4 +1,4 @@
-"""How users get a graph: open a store, ingest into one, read into memory, or generate."""
+"""Public functions that make a graph: ingest into a store, read into memory, generate."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def generate(
 
 
 def split_options(options: dict[str, Any]) -> tuple[ReadOptions, Cleaning]:
-    """How to read and what to keep; other names may be options of the format's own, which it checks when the input is opened."""
+    """Options split into how to read and what to keep. Other names may belong to the format, which checks them when it opens the input."""
     own = {name: value for name, value in options.items() if name not in (READING - {"own"}) | CLEANING}
     reading = ReadOptions(**{name: value for name, value in options.items() if name in READING and name != "own"}, own=own)
     return reading, Cleaning(**{name: value for name, value in options.items() if name in CLEANING})
@@ -93,8 +93,8 @@ def build(
 ) -> Graph:  # fmt: skip
     """Run an ingest into a store at `path` (None: into memory).
 
-    Hub order goes by the degrees of the finished graph, so a graph that is not at hand in its final form is
-    built in natural order first.
+    Hub order depends on the degrees of the finished graph, so any input but a finished store is built in natural
+    order first.
     """
     if order not in ORDERS:
         raise OptionError(f"order: expected natural or hub, got {order!r}")
@@ -117,14 +117,14 @@ def build(
 
 
 def is_final(source: EdgeSource, cleaning: Cleaning) -> bool:
-    """Whether `source` is a store whose edges stay as they are."""
+    """Whether `source` is a store whose edges do not change."""
     if not isinstance(source, StoreSource) or cleaning.directed not in (None, source.directed):
         return False
     return cleaning.self_loops == "keep" and (cleaning.parallel == "keep" or not source.store.manifest.parallel)
 
 
 def still_simple(source: EdgeSource, cleaning: Cleaning) -> Cleaning:
-    """A store without parallel edges stays one; joining the directions of edges may make some."""
+    """The cleaning, with parallel "drop" for a store that has and gets no parallel edges; making it undirected may create some."""
     if not isinstance(source, StoreSource) or source.store.manifest.parallel or cleaning.directed not in (None, source.directed):
         return cleaning
     return replace(cleaning, parallel="drop") if cleaning.parallel == "keep" else cleaning

@@ -1,7 +1,7 @@
-"""Edges on their way into a graph: blocks of arrays, the sources they come from, and where they wait.
+"""Input edges: blocks of arrays, the sources they come from, and the place where they wait.
 
 A source may be a file, a table, arrays or a generator. Ids travel as 64-bit keys (32-bit where they fit): an
-integer id is its own key, a string id is represented by a 64-bit hash, and the block brings the strings.
+integer id is its own key, a string id is represented by a 64-bit hash, and the block also has the strings.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from isthmus.graph.files import Array, Scratch, aligned_empty
 from isthmus.memory import Budget
 from isthmus.threads import Pool
 
-Spilled = tuple[int, int, Any]  # where a column starts in the scratch file, its size and type
+Spilled = tuple[int, int, Any]  # a column in the scratch file: its start, size and type
 
 
 @dataclass
@@ -40,21 +40,21 @@ Blocks = Generator[EdgeBlock, None, None]  # closing it stops the threads that w
 
 
 class EdgeSource(ABC):
-    """Where edges come from. A new format is a file with a subclass and a `Format`."""
+    """A source of edges. A new format is a file with a subclass and a `Format`."""
 
     name: str = "edges"  # for messages
-    directed: bool | None = None  # what the input says of itself
+    directed: bool | None = None  # as the input declares; None: it does not
     both_ways: bool = False  # undirected, and every edge arrives in both directions already
     weighted: bool = False
     ids: Literal["int", "string"] = "int"
-    vertices: int | None = None  # ids are 0 .. vertices - 1, whether they occur or not
-    edges: int | None = None  # how many, where known before reading
-    declares_vertices: bool = False  # vertex_blocks() lists every vertex there is
-    replayable: bool = False  # blocks() can be called again, cheaply
+    vertices: int | None = None  # if given, the vertices are 0 .. vertices - 1, with or without edges
+    edges: int | None = None  # number of edges, if known before reading
+    declares_vertices: bool = False  # vertex_blocks() lists every vertex
+    replayable: bool = False  # blocks() can be called again at low cost
     signed: bool = False  # keys are two's complement: set while reading
     weight_dtype: str = "float64"  # narrowest type that holds every weight: settled while reading
-    salt: int = 0  # of the hash that stands for string ids
-    notes: tuple[str, ...] = ()  # what the user should know of this input
+    salt: int = 0  # of the hash that represents string ids
+    notes: tuple[str, ...] = ()  # notes to the user about this input
     total: int | None = None
     unit: str = "edges"
 
@@ -67,18 +67,18 @@ class EdgeSource(ABC):
         yield from ()
 
     def sample(self, count: int) -> EdgeBlock:
-        """About `count` edges drawn evenly; a replayable source with a known number of edges has it."""
+        """About `count` edges drawn evenly; for replayable sources with a known number of edges."""
         raise AssertionError(f"{self.name} has no sample")
 
     def numbering(self, budget: Budget) -> Any:
-        """A Numbering that the source brings along, if it does."""
+        """The source's own Numbering, or None."""
         return None
 
     def check(self) -> None:  # noqa: B027 - most sources promise nothing
         """Called after the last block: compare what was read with what a header promised."""
 
     def report(self) -> dict[str, Any]:
-        """What the reader noticed, for the ingest report."""
+        """The reader's findings, for the ingest report."""
         return {}
 
     def origin(self) -> dict[str, Any]:
@@ -87,11 +87,11 @@ class EdgeSource(ABC):
 
 
 class Waiting:
-    """Edges read once and kept for the passes to come: in memory while the ledger allows, then on disk."""
+    """Edges read once and kept for later passes: in memory while the budget allows, then on disk."""
 
     def __init__(self, budget: Budget, folder: Path) -> None:
         self._budget = budget
-        self._quota = budget.left // 2  # the passes to come need memory more than we do
+        self._quota = budget.left // 2  # later passes need memory, too
         self._folder = folder
         self._scratch: Scratch | None = None
         self._blocks: list[EdgeBlock | list[Spilled | None]] = []
@@ -108,7 +108,7 @@ class Waiting:
         self._blocks.append([self._spill(column) for column in (block.sources, block.targets, block.weights)])
 
     def _spill(self, column: Array | None) -> Spilled | None:
-        """Each column with its own size and type: those of a block may differ."""
+        """Write a column to the scratch file; columns of a block may differ in size and type."""
         if column is None:
             return None
         assert self._scratch is not None

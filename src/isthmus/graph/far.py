@@ -1,4 +1,4 @@
-"""Arrays of edges where they lie: in files of a store, or in memory. A link is opened to some of them."""
+"""Far arrays of edges, in files of a store or in memory. A link is opened to some of them."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class FarArray:
         return -(-self.bytes // BLOCK)
 
     def open_file(self) -> OpenFile:
-        """The file; only for arrays that lie in one."""
+        """The file; only for arrays that are in one."""
         if self.file is None:
             raise StoreError(f"{self.name} lies in memory, not in a file")
         return self.file
 
     def checksums(self, first: int, count: int) -> Array:
-        """The checksums that `count` blocks of the file should have."""
+        """The stored checksums of `count` blocks of the file."""
         assert self.sums is not None
         sums = np.empty(count, "<u8")
         self.sums.read(sums.view(np.uint8).data, first * 8)

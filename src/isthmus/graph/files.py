@@ -1,4 +1,4 @@
-"""Files that bypass the page cache where they may: aligned memory, direct writes, scratch files.
+"""Files that bypass the page cache where possible: aligned memory, direct writes, scratch files.
 
 Direct writes matter: on a small cloud machine 2.1 GB went to disk at 2.2 GB/s directly and at 0.34 GB/s
 through the page cache. Where a file system refuses them (tmpfs of old kernels, some network mounts) the same
@@ -21,7 +21,7 @@ from isthmus.errors import StoreError
 
 BLOCK = 4096
 DIRECT = getattr(os, "O_DIRECT", 0)
-REFUSED = {errno.EINVAL, errno.EOPNOTSUPP}  # what a file system answers that has no direct I/O
+REFUSED = {errno.EINVAL, errno.EOPNOTSUPP}  # errors of a file system without direct I/O
 Array = np.ndarray[Any, Any]
 
 
@@ -75,14 +75,14 @@ def read_into(descriptor: int, data: memoryview, offset: int, name: str) -> None
 
 
 def leave_direct(descriptor: int) -> bool:
-    """Go on through the page cache; False if the file was there already."""
+    """Switch a file from direct I/O to the page cache; False if it used the page cache already."""
     flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
     fcntl.fcntl(descriptor, fcntl.F_SETFL, flags & ~DIRECT)
     return bool(flags & DIRECT)
 
 
 def open_direct(path: Path, flags: int) -> int:
-    """Open for direct I/O, or through the cache where the file system refuses it."""
+    """Open for direct I/O, or through the page cache if the file system refuses it."""
     existed = os.path.lexists(path)
     try:
         return os.open(path, flags | DIRECT, 0o644)
@@ -103,7 +103,7 @@ def fsync_folder(folder: Path) -> None:
 
 
 class OpenFile:
-    """A file that stays open as long as anything holds it, whatever its name comes to mean."""
+    """A file that stays open as long as it is referenced, even if its path is replaced."""
 
     def __init__(self, descriptor: int, path: Path) -> None:
         self.descriptor, self.path = descriptor, path
@@ -113,7 +113,7 @@ class OpenFile:
         read_into(self.descriptor, memory, offset, str(self.path))
 
     def open_again(self, flags: int) -> int:
-        """A second descriptor of this very file, not of what its path names by now."""
+        """A second descriptor of this file, even if its path now names another one."""
         try:
             return os.open(f"/proc/self/fd/{self.descriptor}", flags)
         except FileNotFoundError:  # no /proc
@@ -126,12 +126,12 @@ class OpenFile:
     def __del__(self) -> None:
         try:
             os.close(self.descriptor)
-        except Exception:  # at interpreter exit the modules that this needs may be gone
+        except Exception:  # at interpreter exit, modules needed here may be gone
             return
 
 
 class Scratch:
-    """A nameless file that vanishes with the process. Threads append aligned arrays and read parts back."""
+    """A nameless temporary file, deleted when the process ends. Threads append aligned arrays and read parts back."""
 
     def __init__(self, folder: Path) -> None:
         path = folder / f"scratch-{os.getpid()}-{id(self):x}"

@@ -1,8 +1,8 @@
-"""Graphs made on the spot: RMAT, uniform, grid, path, star, complete.
+"""Generated graphs: RMAT, uniform, grid, path, star, complete.
 
-Each is an edge source with dense ids whose edge i depends on the seed and i alone, so the same seed gives the
-same graph whatever the number of threads, and a graph larger than memory goes straight into a store.
-Weights depend on the seed and an edge's two ends, so they are worked out after sorting and never travel.
+Each is an edge source with dense ids. Edge i depends only on the seed and i, so the same seed gives the same graph
+with any number of threads, and a graph larger than memory is written straight into a store. A weight depends only on
+the seed and the two ends of its edge, so weights are computed after sorting.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PRESETS = {
     "parmat": (0.5, 0.2, 0.2),
 }
 MOST_VERTICES = 1 << 32
-MOST_EDGES = 1 << 56  # the counters of all draws fit 64 bits
+MOST_EDGES = 1 << 56  # so that the counters of all random draws fit 64 bits
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class WeightRange:
 
 
 class Generator(EdgeSource):
-    """A graph by formula. Subclasses say how many vertices and edges, and fill blocks."""
+    """A generated graph. Subclasses give the numbers of vertices and edges, and fill blocks."""
 
     replayable = True
     unit = "edges"
@@ -110,7 +110,7 @@ class Generator(EdgeSource):
         return made
 
     def shape(self) -> dict[str, Any]:
-        """What else the edges depend on."""
+        """The other parameters that the edges depend on."""
         return {}
 
     def weigh(self, lists: SortedLists, backward: bool) -> Array:
@@ -123,7 +123,7 @@ class Generator(EdgeSource):
             lists.rows, lists.counts, lists.targets, self.seed, self.directed, backward,
             self.range.low, span, integer, weights,
         )  # fmt: skip
-        if not integer and span:  # rounding may reach the upper end, which is not in the range
+        if not integer and span:  # rounding may reach the upper end, which the range excludes
             np.minimum(weights, np.nextafter(weights.dtype.type(self.range.high), weights.dtype.type(0)), out=weights)
         return weights
 
@@ -188,7 +188,7 @@ class Uniform(Generator):
 
     def __init__(self, vertices: int, edges: int, seed: int = 1, directed: bool = False) -> None:
         if edges and not vertices:
-            raise OptionError(f"expected a vertex for {edges} edges to join, got none")
+            raise OptionError(f"expected at least one vertex for {edges} edges, got none")
         super().__init__("uniform", vertices, edges, seed, directed)
 
     def fill(self, first: int, sources: Array, targets: Array) -> None:
@@ -212,7 +212,7 @@ class Grid(Generator):
 
 
 class Path(Generator):
-    """0 - 1 - 2 - ... : the longest diameter there is."""
+    """The path 0 - 1 - 2 - ... : the largest possible diameter."""
 
     def __init__(self, vertices: int, seed: int = 1, directed: bool = False) -> None:
         super().__init__("path", vertices, max(vertices - 1, 0), seed, directed)

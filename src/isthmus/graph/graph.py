@@ -1,4 +1,4 @@
-"""A graph as users hold it: counts, their own vertex ids, neighbours; edges stay where they are stored."""
+"""The graph object for users: counts, vertex ids, neighbours. Edges stay where they are stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from isthmus.graph.files import Array
 from isthmus.graph.snapshot import StoredSnapshot
 from isthmus.graph.store import MemoryStore, Store
 
-ENTRIES_AT_ONCE = 1024  # a search reads the rest when it comes down to this many
+ENTRIES_AT_ONCE = 1024  # a binary search reads the remaining entries when they are this few
 
 if TYPE_CHECKING:
     from isthmus.graph.ingest import Report
@@ -30,7 +30,7 @@ class Graph:
         self.directed, self.weighted, self.order = self.snapshot.directed, self.snapshot.weighted, self.snapshot.order
         self.has_in_edges = self.snapshot.has_in_edges
         self.ids = self.snapshot.ids
-        self.report: Report | None = None  # what ingest read, dropped and merged, where this graph just came from it
+        self.report: Report | None = None  # what ingest read, dropped and merged, if this graph was just ingested
 
     @property
     def path(self) -> Path | None:
@@ -47,7 +47,7 @@ class Graph:
 
     @property
     def edge_bytes(self) -> int:
-        """Bytes of all stored arcs: targets, and weights where there are any."""
+        """Bytes of all stored arcs: targets, and weights if there are any."""
         return self.snapshot.edge_bytes
 
     def __len__(self) -> int:
@@ -87,7 +87,7 @@ class Graph:
         return self.out_degree(v) + (self.in_degree(v) if self.directed else 0)
 
     def busiest(self) -> Any:
-        """The vertex with the most out-edges, the first of them in the order of the store; looked for in pieces."""
+        """The vertex with the largest out-degree; among equals, the first in the order of the store."""
         best, most = -1, -1
         at_once = sizes.now.degree_vertices
         for first in range(0, self.vertices, at_once):
@@ -122,7 +122,7 @@ class Graph:
         return np.array(self.store.read("out.weights", low, high))
 
     def has_edge(self, u: Any, v: Any) -> bool:
-        """Whether there is an edge from `u` to `v`. An id the graph does not have means no."""
+        """Whether there is an edge from `u` to `v`; False if the graph lacks one of them."""
         try:
             low, high = self._arcs_between(self.ids.number(u), self.ids.number(v))
         except UnknownVertexError:
@@ -130,12 +130,12 @@ class Graph:
         return low < high
 
     def _arcs_between(self, u: int, v: int) -> tuple[int, int]:
-        """The range of arcs from number `u` to number `v`; empty where there are none."""
+        """The range of arcs from number `u` to number `v`; empty if there are none."""
         begin, end = self._row(u)
         return self._first(begin, end, v), self._first(begin, end, v + 1)
 
     def _first(self, begin: int, end: int, target: int) -> int:
-        """The first arc of a sorted list whose target is not below `target`; a hub's list is not read whole."""
+        """The first arc of a sorted list whose target is at least `target`, by binary search: a hub's list is not read whole."""
         while end - begin > ENTRIES_AT_ONCE:
             middle = (begin + end) // 2
             if int(self.store.read("out.targets", middle, middle + 1)[0]) < target:
@@ -171,17 +171,17 @@ class Graph:
         }
 
     def _stored_bytes(self) -> int:
-        """What the graph takes where it is: its files, or its arrays."""
+        """Size of the graph's files, or of its arrays in memory."""
         if self.path is None:
             return sum(section.bytes for section in self.store.manifest.sections.values())
         return sum(file.stat().st_size for file in self.path.iterdir())
 
     def session(self, **options: Any) -> Any:
         """A session on this graph: what it loads stays in memory from one algorithm to the next. See `isthmus.session`."""
-        return importlib.import_module("isthmus.runtime.session").session(self, **options)  # stands above graphs: loaded when asked for
+        return importlib.import_module("isthmus.runtime.session").session(self, **options)  # late: runtime imports graph
 
     def close(self) -> None:
-        """Give back the open files. The graph cannot be used afterwards; results stay valid."""
+        """Close the files. The graph cannot be used afterwards; results stay valid."""
         self.store.close()
         self.ids.close()
 
@@ -193,5 +193,5 @@ class Graph:
 
 
 def open_graph(path: str | Path) -> Graph:
-    """Open a store. Every size it claims is checked against its files; edges stay on disk."""
+    """Open a store. The sizes in its manifest are checked against its files; edges stay on disk."""
     return Graph(Store(path))

@@ -24,7 +24,7 @@ class Ids:
         self._hub = store.manifest.order == "hub"
 
     def kept(self) -> Ids:
-        """The same ids, which stay readable when the graph is closed or replaced."""
+        """The same id map, readable also after the graph is closed or replaced."""
         return Ids(self._store.only("ids.", "order."))
 
     def close(self) -> None:
@@ -49,7 +49,7 @@ class Ids:
     def _find(self, user: Any) -> int | None:
         """Position in natural order, or None."""
         if self.kind == "string":
-            # Half a surrogate pair has no encoding, so it is nobody's id.
+            # A lone surrogate has no UTF-8 encoding, so no vertex has it in its id.
             return self._search(user.encode("utf-8", "surrogatepass"), self._string) if isinstance(user, str) else None
         if isinstance(user, bool):
             return None
@@ -117,7 +117,7 @@ class Ids:
 
 
 def stretches(positions: Array) -> Iterator[tuple[Array, int, int]]:
-    """Positions that lie near each other, as indices into `positions` and the first and last of them."""
+    """Groups of positions close to each other: (their indices into `positions`, the first position, the last)."""
     order = np.argsort(positions, kind="stable")
     ascending = positions[order].astype(np.int64)
     for which in np.split(order, np.flatnonzero(np.diff(ascending // sizes.now.id_stretch)) + 1):

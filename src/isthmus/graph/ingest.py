@@ -1,12 +1,12 @@
-"""Any edge source into a graph, within a memory budget.
+"""Ingest: any edge source into a graph, within a memory budget.
 
-1. Read the source into blocks; where vertex numbers are not known from the start, the blocks wait (in memory,
-   then on disk) until all ids have been seen.
+1. Read the source into blocks. If vertex numbers are not known from the start, the blocks wait (in memory, then on
+   disk) until all ids have been read.
 2. Number the vertices.
-3. Part the arcs into buckets by source, in-arcs by target.
+3. Distribute the arcs into buckets by source, in-arcs by target.
 4. Sort each bucket, merge parallel arcs, write the lists.
 
-Every step asks the same ledger for memory and takes the disk when it says no.
+Every step asks the same budget for memory, and uses the disk when it refuses.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from isthmus.progress import SILENT, Progress
 from isthmus.threads import Pool
 
 PARALLEL = {"keep": arcs.KEEP, "drop": arcs.FIRST, "first": arcs.FIRST, "min": arcs.MIN, "sum": arcs.SUM}
-SALTS = 3  # a second hash collision in a row is a fault, not bad luck
+SALTS = 3  # tries; repeated hash collisions are a fault, not chance
 MOST_VERTICES = 1 << 32
 INT32 = np.iinfo(np.int32)
 Finish = Callable[[Array, "Array | None"], SortedLists]
@@ -46,9 +46,9 @@ Finish = Callable[[Array, "Array | None"], SortedLists]
 
 @dataclass(frozen=True)
 class Cleaning:
-    """What becomes of the edges on the way in. Nothing is dropped unless asked for."""
+    """What ingest does with the edges. Nothing is dropped unless requested."""
 
-    directed: bool | None = None  # None: as the input says of itself, else directed
+    directed: bool | None = None  # None: as the input declares, else directed
     self_loops: str = "keep"
     parallel: str = "keep"
     in_edges: bool = True
@@ -65,7 +65,7 @@ class Cleaning:
 
 @dataclass
 class Report:
-    """What was read, dropped and merged."""
+    """Counts of what was read, dropped and merged."""
 
     edges_read: int = 0
     self_loops_seen: int = 0
@@ -112,7 +112,7 @@ class Ingest:
             self._open.callback(numbering.close)
             if numbering.vertices > MOST_VERTICES:
                 raise GraphFormatError(
-                    f"{self.source.name}: {numbering.vertices} vertices; ingest sorts arcs of at most {MOST_VERTICES}"
+                    f"{self.source.name}: {numbering.vertices} vertices; ingest handles at most {MOST_VERTICES}"
                 )
             numbering.write(self.writer)
             self._open.callback(blocks.close)  # before the files that its threads read
@@ -124,7 +124,7 @@ class Ingest:
             return store
 
     def _numbered(self) -> tuple[Numbering, Blocks, Callable[[], EdgeBlock], int]:
-        """The numbering, the edges as vertex numbers, a sample of them, and how many there are at most."""
+        """(The numbering, the edges as vertex numbers, a sample of them, an upper bound of their number)."""
         source = self.source
         given = source.numbering(self.budget)
         if given is None and source.vertices is not None:
@@ -160,7 +160,7 @@ class Ingest:
         return given, given.numbered(waiting, self.pool), sample, waiting.edges
 
     def _read(self, check: Callable[[EdgeBlock], EdgeBlock]) -> Blocks:
-        """Blocks of the source, with progress, counted; then its own check."""
+        """Read blocks of the source, count edges and report progress; at the end run the source's own check."""
         self.progress.stage("reading", self.source.total, self.source.unit)
         self.report.edges_read = 0
         for block in self.source.blocks(self.pool):
@@ -203,7 +203,7 @@ class Ingest:
                 for block in self.source.vertex_blocks():
                     names.add(block.names)
                 self._lap("read")
-                # Another salt changes the hashes, not the ids: they are written once.
+                # Another salt changes the hashes and not the ids, so the ids are written once.
                 return names.write(self.writer if salt == 0 else None, salt, self.source.name, self.pool)
             except HashCollision:
                 if salt == SALTS - 1 or not self.source.replayable:
@@ -252,7 +252,7 @@ class Ingest:
             loops += more
             negative |= below
         self._lap("scatter")
-        if self.source.both_ways:  # read from both ends; a self loop has one
+        if self.source.both_ways:  # each edge was read from both ends, a self loop once
             self.report.edges_read = (self.report.edges_read + loops) // 2
         self.report.self_loops_seen = loops
         self.report.self_loops_dropped = loops if drop else 0
@@ -288,33 +288,33 @@ class Ingest:
         )
 
     def _origin(self) -> dict[str, Any]:
-        """Where the edges came from and what was done to them; a store's own cleaning counts until it is cleaned again."""
+        """Where the edges came from and how they were cleaned; the earlier cleaning of a store is kept unless it is cleaned again."""
         done = {"self_loops": self.cleaning.self_loops, "parallel": self.cleaning.parallel}
         return {**done, **self.source.origin(), **{name: how for name, how in done.items() if how != "keep"}}
 
     def _weight_dtype(self) -> str:
-        """The type weights are stored in: as asked, else the narrowest that holds all of them exactly."""
+        """The stored type of weights: as requested, else the narrowest that holds all of them exactly."""
         found, asked = self.source.weight_dtype, self.cleaning.weight_dtype
         if asked == "int32" and found != "int32":
-            raise OptionError(f"{self.source.name}: some weights are no whole numbers of 32 bits; int32 cannot hold them")
+            raise OptionError(f"{self.source.name}: some weights are not 32-bit whole numbers; int32 cannot hold them")
         if found == "int32" and asked is None and self.cleaning.parallel == "sum":
             return "float64"  # a sum of 32-bit weights may need more than 32 bits
         return asked or found
 
     def _converted(self, weights: Array | None, dtype: str) -> Array:
-        """Weights in another type; finite ones must stay finite."""
+        """Weights converted to another type; an error if one does not fit."""
         assert weights is not None
         with np.errstate(over="ignore", invalid="ignore"):
             found = np.asarray(weights, dtype)
         bad = ~np.isfinite(found)
-        if dtype == "int32":  # asked of a sum, which may have outgrown it
+        if dtype == "int32":  # a sum may exceed it
             bad = (weights < INT32.min) | (weights > INT32.max) | (weights != np.rint(weights))
         if bad.any():
             raise GraphFormatError(f"{self.source.name}: a weight of {weights[bad.argmax()]} does not fit {dtype}")
         return found
 
     def _narrowed(self, finish: Finish, dtype: Any) -> Finish:
-        """Weights summed in 64 bits, stored in those of `dtype`."""
+        """A `finish` that stores 64-bit sums of weights as `dtype`."""
 
         def narrowed(keys: Array, weights: Array | None) -> SortedLists:
             lists = finish(keys, weights)
@@ -336,7 +336,7 @@ class Ingest:
 
 
 def packed(block: EdgeBlock, bits: int, way: int, drop: bool, dtype: Any) -> tuple[Array, Array | None, int]:
-    """Keys and weights (None: none travel) of a block's arcs, and the self loops among its edges."""
+    """(Keys, weights or None, self loops) of a block's arcs."""
     most = block.sources.size * (2 if way == arcs.BOTH else 1)
     keys = np.empty(most, np.uint64)
     weights = None if dtype is None else block.weights
@@ -346,7 +346,7 @@ def packed(block: EdgeBlock, bits: int, way: int, drop: bool, dtype: Any) -> tup
 
 
 def extreme(block: EdgeBlock, pick: Any) -> tuple[int, int]:
-    """The lowest or highest id of a block, read as signed and as unsigned numbers."""
+    """The lowest or highest id of a block, as a signed and as an unsigned number."""
     columns = [column for column in (block.sources, block.targets) if column.size]
     signed = [column.view(np.int64) if column.itemsize == 8 else column for column in columns]
     choose = min if pick is np.min else max

@@ -1,4 +1,4 @@
-"""Sorted arcs to adjacency lists, written section by section as they come."""
+"""Writing sorted arcs as adjacency lists, appended to their sections in order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SortedLists:
 
 
 def combined(bits: int, target_dtype: Any, how: int) -> Callable[[Array, Array | None], SortedLists]:
-    """A `finish` for Buckets: sorted keys to SortedLists."""
+    """A `finish` for Buckets that turns sorted keys into SortedLists."""
 
     def finish(keys: Array, weights: Array | None) -> SortedLists:
         targets = np.empty(keys.size, target_dtype)
@@ -74,7 +74,7 @@ class ListWriter:
         self.merged += lists.merged
 
     def _offsets(self, rows: Array, starts: Array, stop: int) -> None:
-        """Offsets up to `stop`. A vertex continued from the lists before has its offset already."""
+        """Write offsets up to `stop`. A vertex whose list continues from the previous call has its offset already."""
         while self._next < stop:
             out = np.empty(min(stop - self._next, sizes.now.written_offsets), np.int64)
             arcs.fill_offsets(rows, starts, starts[-1], self._next, out)

@@ -1,9 +1,9 @@
-"""Lists: where the edges of each vertex lie, in arrays that may have gaps.
+"""Lists: the positions of each vertex's edges, in arrays that may have gaps.
 
-The list of vertex v is the slots begins[v]:ends[v] of the arrays of targets and weights. Lists lie in the order of the
-vertices, and a list may have a gap behind it, where a changing graph puts edges that come later. So slots are not arcs: arcs
-are edges to follow, slots are what has to move when a whole range does, and what a buffer needs room for. What lies in a gap
-is anything: a target from there may be prefetched, and must not be followed.
+The list of vertex v is the slots begins[v]:ends[v] of the arrays of targets and weights. Lists are in vertex order. A list
+may be followed by a gap, where a changing graph inserts edges later. So slots are not arcs: arcs are edges to follow; slots
+count what moves when a whole range moves, and what a buffer needs room for. The contents of a gap are undefined: a target
+there may be prefetched and must not be followed.
 
 The lists of a stored graph have no gaps and are two views of its one array of offsets.
 """
@@ -23,10 +23,10 @@ class Lists:
     __slots__ = ("arcs", "begins", "ends", "slots")
 
     def __init__(self, begins: Array, ends: Array, slots: int | None = None, arcs: int | None = None) -> None:
-        """`slots` may go on behind the last list; `arcs` are counted unless the caller knows them."""
+        """`slots` may continue past the last list; `arcs` are counted unless given."""
         self.begins, self.ends = begins, ends
         self.slots = (int(ends[-1]) if ends.size else 0) if slots is None else slots
-        self.arcs = int(ends.sum() - begins.sum()) if arcs is None else arcs  # sums may wrap, their difference is right
+        self.arcs = int(ends.sum() - begins.sum()) if arcs is None else arcs  # the sums may overflow; their difference is still correct
 
     @classmethod
     def of(cls, offsets: Array) -> Lists:
@@ -35,7 +35,7 @@ class Lists:
         return cls(offsets[:-1], offsets[1:], slots, slots)
 
     def __len__(self) -> int:
-        """Vertices, as many as lists."""
+        """The number of vertices."""
         return int(self.begins.size)
 
     @property
@@ -44,15 +44,15 @@ class Lists:
 
     @property
     def arrays(self) -> tuple[Array, Array]:
-        """What kernels take."""
+        """(begins, ends), as kernels take them."""
         return self.begins, self.ends
 
     def degrees(self, dtype: Any = np.int64) -> Array:
-        """How many arcs each vertex has."""
+        """The number of arcs of each vertex."""
         return np.subtract(self.ends, self.begins, dtype=dtype, casting="unsafe")
 
     def arcs_before(self) -> Array:
-        """How many arcs the vertices before each one have. Without gaps this is where its list begins, and takes no memory."""
+        """The number of arcs before each vertex's list. Without gaps this is `begins`, and takes no memory."""
         if not self.has_gaps:
             return self.begins
         before = np.zeros(len(self), np.int64)

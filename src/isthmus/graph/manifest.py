@@ -19,7 +19,7 @@ from isthmus.graph.files import BLOCK
 FORMAT = "isthmus-store"
 VERSION = 1
 NAME = "manifest.json"
-MAX_BYTES = 1 << 20  # no manifest comes near this; a larger file is not one
+MAX_BYTES = 1 << 20  # far above the size of any manifest
 ZEROS = "0" * 16
 SEAL = f'"checksum": "{ZEROS}"\n}}\n'.encode()  # how a file ends before its checksum is known
 DTYPES = {
@@ -52,7 +52,7 @@ class Section:
 
 @dataclass
 class Manifest:
-    """The meanings: `edges` counts an undirected edge once, `arcs` counts stored directions."""
+    """The description of a stored graph: `edges` counts an undirected edge once, `arcs` counts stored directions."""
 
     vertices: int
     edges: int
@@ -77,20 +77,20 @@ def digest(data: Any) -> str:
 
 
 def sealed(body: dict[str, Any]) -> bytes:
-    """`body` as JSON that ends with a checksum of all of it."""
+    """`body` as JSON that ends with a checksum of the whole text."""
     blank = json.dumps({**body, "checksum": ZEROS}, indent=1).encode() + b"\n"
     return blank[: -len(SEAL)] + SEAL.replace(ZEROS.encode(), digest(blank).encode())
 
 
 def is_sealed(data: bytes) -> bool:
-    """Whether the checksum at its end is that of `data`."""
+    """Whether `data` ends with its correct checksum."""
     cut = len(data) - len(SEAL)
     checksum = data[cut + 13 : cut + 29]
     return cut >= 0 and data[cut:] == SEAL.replace(ZEROS.encode(), checksum) and checksum == digest(data[:cut] + SEAL).encode()
 
 
 def decode(data: bytes, where: str) -> Manifest:
-    """Check and read a manifest. Every claim a later step allocates by is checked here or against the files."""
+    """Check and read a manifest. Every count that a later step allocates by is checked here or against the files."""
     if not is_sealed(data):
         raise StoreError(f"{where}: the manifest is damaged (its checksum does not match)")
     try:
@@ -112,7 +112,7 @@ def decode(data: bytes, where: str) -> Manifest:
 
 
 def check_types(manifest: Manifest, where: str) -> None:
-    """JSON promises no types; arithmetic on a wrong one would end in anything but a clear message."""
+    """Check the types of all members, so that a wrong one gives a clear message: JSON guarantees no types."""
     typed: list[tuple[str, Any, type]] = [(name, getattr(manifest, name), int) for name in COUNTS]
     typed += [(name, getattr(manifest, name), bool) for name in FLAGS]
     typed += [(name, getattr(manifest, name), str) for name in ("ids", "order")] + [("origin", manifest.origin, dict)]
@@ -125,7 +125,7 @@ def check_types(manifest: Manifest, where: str) -> None:
 
 
 def check_counts(manifest: Manifest, where: str) -> None:
-    """Edges, arcs and self loops must agree."""
+    """Check that edges, arcs and self loops agree."""
     edges, arcs, loops = manifest.edges, manifest.arcs, manifest.self_loops
     if loops > edges or arcs != (edges if manifest.directed else 2 * edges - loops):
         kind = "directed" if manifest.directed else "undirected"
@@ -133,7 +133,7 @@ def check_counts(manifest: Manifest, where: str) -> None:
 
 
 def check_sections(manifest: Manifest, where: str) -> None:
-    """The counts of the sections must follow from those of the graph."""
+    """Check the sections' names, types and counts against the counts of the graph."""
     n, arcs = manifest.vertices, manifest.arcs
     expected = {"out.offsets": n + 1, "out.targets": arcs}
     if manifest.weighted:

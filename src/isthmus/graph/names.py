@@ -1,8 +1,8 @@
-"""String ids: collected, made distinct and sorted bytewise by DuckDB, which spills where memory is short.
+"""String ids: collected, made distinct and sorted bytewise by DuckDB, which spills to disk if memory is short.
 
-Edges carry a 64-bit hash of each string. Two different strings with one hash would be a wrong graph, so the
-hashes of all distinct strings are compared at the end; a collision (about 3 in 10,000 for a hundred million
-strings) is reported to the caller, who reads the input again with another salt.
+Edges carry a 64-bit hash of each string. Two different strings with the same hash would give a wrong graph, so the
+hashes of all distinct strings are compared at the end. After a collision (about 3 in 10,000 for a hundred million
+strings) the caller reads the input again with another salt.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from isthmus.kernels import ids
 from isthmus.memory import Budget, format_size
 from isthmus.threads import Pool
 
-HELD = 0.65  # of the budget left, for sorting; the edges that wait share the rest
-SHARE = 0.45  # of that is DuckDB's limit: what it takes beside it, and encoding, needed about as much again when measured
+HELD = 0.65  # of the remaining budget, for sorting; waiting edges use the rest
+SHARE = 0.45  # of that is DuckDB's limit: its memory outside the limit and the encoding needed about as much again when measured
 
 
 class HashCollision(Exception):
@@ -35,7 +35,7 @@ class HashCollision(Exception):
 
 
 def text_of(names: Any) -> tuple[Array, Array]:
-    """(where each string starts, and the end; all bytes) of a pyarrow large_binary array."""
+    """(Offsets of the strings, all bytes) of a pyarrow large_binary array."""
     _, offsets, data = names.buffers()
     starts = np.frombuffer(offsets, np.int64)[names.offset : names.offset + len(names) + 1]
     return starts, np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
@@ -58,7 +58,7 @@ def encode(sources: Any, targets: Any, salt: int) -> tuple[Array, Array, Any]:
 
 
 def give_memory_back() -> None:
-    """Ask the C library to return what was freed: the steps that follow count on having it."""
+    """Ask the C library to return freed memory to the system: later steps need it."""
     libc = ctypes.CDLL(None)
     if hasattr(libc, "malloc_trim"):  # glibc has it
         libc.malloc_trim(0)
@@ -68,7 +68,7 @@ class Names:
     """The set of all strings seen."""
 
     def __init__(self, budget: Budget, folder: Path, threads: int) -> None:
-        import duckdb  # only graphs with string ids pay for loading it
+        import duckdb  # here, so that only graphs with string ids load it
 
         self._folder, self._budget = folder, budget
         self._held = int(budget.left * HELD)
@@ -88,7 +88,7 @@ class Names:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """DuckDB's ways to run out of room, as ours."""
+        """Turn DuckDB's errors for full memory or disk into ours."""
         try:
             yield
         except self._duckdb.OutOfMemoryException as error:
@@ -128,7 +128,7 @@ class Names:
         writer.append("ids.offsets", np.zeros(1, np.int64))
 
     def write(self, writer: Writer | None, salt: int, name: str, pool: Pool) -> Table:
-        """Write the sorted ids, unless they have been (None); returns the table from hash to vertex number."""
+        """Write the sorted ids, unless `writer` is None (already written); returns the table from hash to vertex number."""
         self._flush()
         if writer is not None:
             self._begin(writer)

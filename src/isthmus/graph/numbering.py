@@ -1,8 +1,8 @@
-"""User ids to vertex numbers, ascending: the smallest id is vertex 0.
+"""Vertex numbers for user ids, ascending: the smallest id is vertex 0.
 
-Three ways, by what the ids are like. Ids that a format promises to be 0 .. n-1 need nothing. Integers in a
-compact range go through a bitmap with ranks. Everything else (sparse integers, hashes of strings) is sorted
-and looked up in a table, whole in memory or, when the ledger has no room, in segments read from a scratch file.
+There are three methods. Ids that a format declares to be 0 .. n-1 need no map. Integers in a compact range use a bitmap
+with ranks. All others (sparse integers, hashes of strings) are sorted and looked up in a table, which is whole in
+memory or, if the budget has no room, in segments read from a scratch file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Translated = tuple[EdgeBlock, tuple[Array, Array]]  # keys, and the numbers foun
 
 
 class Numbering(Protocol):
-    """Knows the vertices; turns blocks of keys into blocks of vertex numbers."""
+    """A map of all vertices that turns blocks of keys into blocks of vertex numbers."""
 
     vertices: int
     kind: str
@@ -45,7 +45,7 @@ def number_dtype(vertices: int) -> Any:
 
 
 def in_pool(edges: Waiting, pool: Pool, work: Callable[[EdgeBlock], EdgeBlock]) -> Blocks:
-    """Apply `work` to every waiting block, in order, forgetting each block when it is done."""
+    """Apply `work` to every waiting block, in order; each block is released when done."""
 
     def one(index: int) -> EdgeBlock:
         block = work(edges.load(index))
@@ -67,7 +67,7 @@ class Dense:
         pass
 
     def check(self, extent: tuple[int, int]) -> None:
-        """`extent`: the lowest and the highest id there is."""
+        """Check that the ids are in range; `extent` is (lowest, highest)."""
         low, high = extent
         if low < 0 or high >= self.vertices:
             raise GraphFormatError(f"{self._name}: expected ids from 0 to {self.vertices - 1}, got {low if low < 0 else high}")
@@ -151,7 +151,7 @@ def undeclared(name: str, what: Any) -> None:
 
 
 class Segment:
-    """Part of a sorted table of keys, with a directory that leads to about the right place."""
+    """Part of a sorted table of keys, with a directory that narrows each search."""
 
     def __init__(self, keys: Array, ranks: Array | None, base: int) -> None:
         self.keys, self.ranks, self.base = keys, ranks, base
@@ -163,12 +163,12 @@ class Segment:
         ids.fill_directory(keys, self.low, self.shift, self.directory)
 
     def find(self, keys: Array, flip: np.uint64, out: Array) -> int:
-        """Fill in the numbers of the keys this segment has; returns how many those are."""
+        """Fill in the numbers of the keys in this segment; returns how many it has."""
         return int(ids.rank_in_table(keys, flip, self.keys, self.ranks, self.base, self.low, self.shift, self.directory, out))
 
 
 class Table:
-    """Sorted keys of all vertices. `name_of` turns a key that is missing into words for the error."""
+    """Sorted keys of all vertices. `name_of` turns a missing key into text for the error message."""
 
     BYTES_PER_KEY = 12  # key + directory; ranks add four
 
@@ -182,7 +182,7 @@ class Table:
         self.vertices = 0
 
     def append(self, keys: Array, ranks: Array | None = None) -> None:
-        """More keys, ascending. `ranks`: their vertex numbers where those do not follow the keys' order."""
+        """Add more keys, ascending. `ranks`: their vertex numbers, if these do not follow the order of the keys."""
         size = keys.size * (self.BYTES_PER_KEY + (0 if ranks is None else 4)) * 2
         part = (keys, ranks, self.vertices)
         if self._scratch is None and self._budget.take(size):
@@ -195,7 +195,7 @@ class Table:
         self.vertices += int(keys.size)
 
     def _spill(self) -> None:
-        """All of it goes to disk: a table half in memory would leave no room to read the other half."""
+        """Move the whole table to disk: if half stayed in memory, there would be no room to read the other half."""
         self._scratch = Scratch(self._folder)
         self._parts = [self._on_disk(*part) for part in self._parts]
         self._budget.give_back(self._held)
@@ -228,7 +228,7 @@ class Table:
             yield self._load([part]).keys
 
     def write(self, writer: Writer) -> None:
-        """The ids themselves; strings are written by whoever sorted them."""
+        """Write integer ids; string ids are written by `Names`."""
         if self.kind in ("string", "dense"):
             return
         writer.section("ids.values", self.kind, self.vertices)
@@ -249,7 +249,7 @@ class Table:
             yield from self._numbered_by_segment(edges, pool)
 
     def _numbered_by_segment(self, edges: Waiting, pool: Pool) -> Blocks:
-        """Hold as many blocks as fit, run every segment of the table past them, go on to the next blocks."""
+        """Load as many blocks as fit, look them up in every segment of the table, continue with the next blocks."""
         room = self._budget.left // 3
         for group in groups(range(len(edges)), room, lambda i: edges.size(i) * 24):
             blocks = list(pool.map(edges.load, group))
@@ -304,7 +304,7 @@ def aligned_copy(column: Array) -> Array:
 
 
 def groups(items: Any, room: int, size: Callable[[Any], int]) -> Iterator[list[Any]]:
-    """Consecutive items whose sizes together stay within `room`; at least one each."""
+    """Groups of consecutive items whose sizes together stay within `room`; at least one item each."""
     group: list[Any] = []
     used = 0
     for item in items:
@@ -351,14 +351,14 @@ def number_integers(
 
 
 def endpoints(block: EdgeBlock, flip: np.uint64) -> Array:
-    """The distinct ids of a block, sorted, as keys whose order is theirs."""
+    """The distinct ids of a block, sorted, as unsigned keys in the same order as the ids."""
     keys = np.concatenate([block.sources.astype(np.uint64), block.targets.astype(np.uint64)]) ^ flip
     sort(keys, None)
-    return keys[: ids.unique(keys)].copy()  # a slice would keep the repeated ones in memory too
+    return keys[: ids.unique(keys)].copy()  # a copy: a slice would keep the whole array in memory
 
 
 def sorted_keys(waiting: Waiting, ranks: Any, budget: Budget, folder: Path, pool: Pool) -> Iterator[Any]:
-    """The `sources` of waiting blocks sorted, each once; or with their `targets` along, as type `ranks`."""
+    """The distinct `sources` of waiting blocks, sorted; or with their `targets`, as type `ranks`."""
     sample = waiting.sample(SAMPLE).sources
     buckets = Buckets(sample, waiting.edges, (1 << 64) - 1, ranks, arcs.FIRST, budget, folder, pool.threads)
 

@@ -1,7 +1,7 @@
-"""Vertex orders. Hub order (HyTGraph, section VI) puts the vertices that matter most first.
+"""Vertex orders. Hub order (HyTGraph, section VI) puts the hubs first.
 
-The top 8 % by out-degree x in-degree come first, by descending product; the rest keep their natural order.
-Partitions of hubs are then active in almost every iteration and can be given priority.
+Hubs are the top 8 % by out-degree x in-degree, in descending order; the rest keep their natural order. The
+partitions of hubs are then active in almost every iteration and can get priority.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TARGETS_AT_ONCE = 1 << 22
 
 
 def degrees(store: Store | MemoryStore) -> tuple[Array, Array]:
-    """Out- and in-degrees of all vertices; in-degrees are counted where in-edges are not stored."""
+    """Out- and in-degrees of all vertices; in-degrees are counted if in-edges are not stored."""
     out = np.diff(store.read("out.offsets"))
     if not store.manifest.directed:
         return out, out
@@ -30,7 +30,7 @@ def degrees(store: Store | MemoryStore) -> tuple[Array, Array]:
 
 
 def hub_order(store: Store | MemoryStore) -> Array:
-    """Natural numbers of the vertices in hub order: entry i is who becomes number i."""
+    """Natural numbers of the vertices in hub order: entry i is the vertex that gets number i."""
     out, into = degrees(store)
     score = out.astype(np.float64) * into  # float: the product of two 64-bit degrees may not fit
     hubs = int(np.ceil(HUB_SHARE * score.size))

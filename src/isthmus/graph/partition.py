@@ -1,4 +1,4 @@
-"""Partitions: runs of vertices with about equally many edge bytes; a hub larger than that is cut into pieces."""
+"""Partitions: ranges of vertices with about equally many edge bytes; a larger hub is cut into pieces."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Partitions:
     cuts: Array
     first: Array
     last: Array
-    slots: Array  # of each: what moves when it moves whole, gaps included
+    slots: Array  # of each partition, gaps included
     arcs: Array  # the same array where lists have no gaps
 
     def __len__(self) -> int:
@@ -35,9 +35,9 @@ class Partitions:
 
 
 def cut(lists: Lists, entry_bytes: int, size: int) -> Partitions:
-    """Cut the slots behind `lists` into partitions of about `size` bytes at `entry_bytes` a slot.
+    """Cut the slots of `lists` into partitions of about `size` bytes at `entry_bytes` a slot.
 
-    A list that is longer than that, with the gap behind it, is cut into pieces.
+    A list that is longer than that, including the gap after it, is cut into pieces.
     """
     begins, ends = lists.arrays
     step = max(1, size // entry_bytes)
@@ -45,25 +45,25 @@ def cut(lists: Lists, entry_bytes: int, size: int) -> Partitions:
     if not ideal.size:
         none = np.empty(0, np.int64)
         return Partitions(np.zeros(1, np.int64), none, none, none, none)
-    owner = np.maximum(np.searchsorted(begins, ideal, "right") - 1, 0)  # the vertex whose list each ideal cut falls into, or behind
+    owner = np.maximum(np.searchsorted(begins, ideal, "right") - 1, 0)  # the vertex whose list or gap each ideal cut falls into
     following = np.where(owner + 1 < len(lists), begins[np.minimum(owner + 1, len(lists) - 1)], lists.slots)
     inside_hub = following - begins[owner] > step
     cuts = np.unique(np.concatenate([np.where(inside_hub, ideal, np.minimum(begins[owner], ideal)), [0, lists.slots]]))
     first = np.maximum(np.searchsorted(begins, cuts[:-1], "right") - 1, 0)
-    first += ends[first] <= cuts[:-1]  # of a list before the cut only the gap goes on behind it
+    first += ends[first] <= cuts[:-1]  # skip a vertex of which only the gap reaches past the cut
     last = np.searchsorted(begins, cuts[1:] - 1, "right")
     slots = np.diff(cuts)
     return Partitions(cuts, first, last, slots, arcs_in(lists, cuts, first, last) if lists.has_gaps else slots)
 
 
 def arcs_in(lists: Lists, cuts: Array, first: Array, last: Array) -> Array:
-    """How many edges each partition holds."""
+    """The number of edges in each partition."""
     columns = (column.tolist() for column in (cuts[:-1], cuts[1:], first, last))
     return np.array([rows.arcs_between(*bounds, *lists.arrays) for bounds in zip(*columns, strict=True)], np.int64)
 
 
 def joined(parts: Partitions, count: int) -> Partitions:
-    """Every `count` neighbours as one."""
+    """Partitions with every `count` neighbours merged into one."""
     firsts = np.arange(0, len(parts), count)
     lasts = np.minimum(firsts + count, len(parts))
     cuts = np.append(parts.cuts[firsts], parts.cuts[-1])

@@ -1,8 +1,8 @@
-"""A graph at one moment: all that the parts above `graph/` may know of it.
+"""A graph at one moment: the only view of a graph that the parts above `graph/` use.
 
-A stored graph, on disk or in memory, is one snapshot with the number 0. A graph that changes has another one after every
-batch. A snapshot says how many vertices and edges there are, what types they have, where each vertex's list lies and in
-which far arrays; a link is opened to those.
+A stored graph, on disk or in memory, is one snapshot with the number 0. A changing graph has a new snapshot after every
+batch. A snapshot has the counts of vertices and edges, their types, the position of each vertex's list, and the far arrays
+that a link is opened to.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from isthmus.graph.store import CHECKSUMS, MemoryStore, Store
 
 
 class Snapshot(ABC):
-    """Counts, types, ids, lists, and where the edges lie. `number`: how many batches were applied before."""
+    """Counts, types, ids, lists and far arrays of a graph. `number`: how many batches were applied before."""
 
     number: int = 0
-    path: Path | None = None  # of the store, where there is one
+    path: Path | None = None  # of the store, if there is one
     vertices: int
     edges: int  # an undirected edge counts once
     arcs: int  # stored directions of edges
@@ -49,7 +49,7 @@ class Snapshot(ABC):
 
     @property
     def edge_bytes(self) -> int:
-        """Bytes of all arcs of one side: targets, and weights where there are any."""
+        """Bytes of all arcs of one side: targets, and weights if there are any."""
         return self.arcs * (self.target_bytes + self.weight_bytes)
 
     @property
@@ -57,7 +57,7 @@ class Snapshot(ABC):
         return self.path is not None
 
     def stored(self, side: str) -> str:
-        """The side that holds these edges: an undirected graph has but one."""
+        """The side that stores these edges: always "out" for an undirected graph."""
         return side if self.directed else "out"
 
     @abstractmethod
@@ -65,16 +65,16 @@ class Snapshot(ABC):
         """Entries of a side's far arrays, those in gaps included."""
 
     def list_bytes(self, side: str) -> int:
-        """Near memory that a side's lists take."""
+        """Bytes of near memory for a side's lists."""
         return 16 * self.vertices
 
     @abstractmethod
     def lists(self, side: str, verify: bool = False) -> Lists:
-        """Where each vertex's edges lie in a side's far arrays. `verify`: compare blocks with their checksums."""
+        """The positions of each vertex's edges in a side's far arrays. `verify`: compare blocks with their checksums."""
 
     @abstractmethod
     def far(self, side: str, weights: bool) -> list[FarArray]:
-        """A side's targets, and its weights behind them if asked for."""
+        """A side's targets, followed by its weights if requested."""
 
     @abstractmethod
     def whole(self, array: FarArray, verify: bool = False) -> Array:
@@ -82,19 +82,19 @@ class Snapshot(ABC):
 
     @abstractmethod
     def naturals(self) -> Array | None:
-        """Each vertex's place in natural order; None where that is its number."""
+        """Each vertex's place in natural order; None if that is its number."""
 
     @abstractmethod
     def from_naturals(self) -> Array | None:
-        """The vertex at each place in natural order; None where that is its number."""
+        """The vertex at each place in natural order; None if that is its number."""
 
     @abstractmethod
     def out_degrees(self) -> Array:
-        """Out-degrees as uint32, in little more memory than they take."""
+        """Out-degrees as uint32, computed with little extra memory."""
 
     @abstractmethod
     def identity(self) -> str:
-        """A text that is the same for snapshots with the same contents, and for no other."""
+        """A text that is equal for snapshots with the same contents and different for others."""
 
     def __repr__(self) -> str:
         kind = "directed" if self.directed else "undirected"

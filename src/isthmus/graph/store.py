@@ -1,7 +1,7 @@
 """The on-disk graph store, for reading: a folder of raw arrays with a manifest and block checksums.
 
-Nothing is mapped: a file truncated under a mapping kills the process, `pread` merely comes back short. All
-files are opened at once and stay open, so a reader keeps its graph even while a writer replaces the folder.
+Files are read by `pread` and not memory-mapped: truncating a mapped file kills the process, while `pread` only returns
+fewer bytes. All files are opened at once and stay open, so a reader keeps its graph even while a writer replaces the folder.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Store:
                 os.close(folder)
 
     def _open_folder(self) -> int:
-        """All names are looked up in one open folder: a writer may put another store at the path meanwhile."""
+        """Open the store's folder. All files are opened relative to it, since a writer may put another store at the path."""
         try:
             return os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
@@ -76,7 +76,7 @@ class Store:
         except OSError as error:
             raise StoreError(f"{path}: {error.strerror}") from error
         if len(data) > MAX_BYTES:
-            raise StoreError(f"{path}: larger than any manifest")
+            raise StoreError(f"{path}: too large for a manifest")
         return decode(data, str(path))
 
     def _open(self, folder: int, name: str, size: int) -> None:
@@ -101,13 +101,13 @@ class Store:
         self.file(name).read(array.view(np.uint8).data, offset)
 
     def moved_to(self, path: Path) -> None:
-        """The folder has another name now; messages use it."""
+        """Set the store's new path after a rename, for messages."""
         self.path = path
         for name, file in self._files.items():
             file.path = path / name
 
     def only(self, *prefixes: str) -> Self:
-        """The sections whose names begin so, readable as long as the returned store is held, also when this one is closed."""
+        """A store of the sections with these prefixes, readable also after this one is closed."""
         part = object.__new__(type(self))
         part.path, part.manifest = self.path, self.manifest
         part._files = {name: file for name, file in self._files.items() if name.startswith(prefixes)}
@@ -124,7 +124,7 @@ class Store:
         return array
 
     def read_checked(self, name: str, start: int = 0, stop: int | None = None) -> Array:
-        """Like `read`, but every block must have the checksum it was written with."""
+        """Like `read`, but compares every block with its checksum."""
         section = self.manifest.sections[name]
         stop = section.count if stop is None else stop
         if start >= stop:
@@ -139,7 +139,7 @@ class Store:
         return np.frombuffer(data, dtype, stop - start, start * dtype.itemsize - first * BLOCK)
 
     def lists(self, side: str, verify: bool = True) -> Lists:
-        """Where each vertex's edges lie on a side; `verify`: every block is compared with its checksum."""
+        """The lists of a side; `verify`: compare every block with its checksum."""
         return stored_lists(self, side, verify)
 
     def slots(self, side: str) -> int:
@@ -157,7 +157,7 @@ class Store:
         return data.data
 
     def read_checksums(self, name: str, first: int, count: int) -> Array:
-        """The checksums that `count` blocks of a section should have."""
+        """The stored checksums of `count` blocks of a section."""
         sums = np.empty(count, "<u8")
         self._read(name + CHECKSUMS, sums, first * 8)
         return sums
@@ -172,7 +172,7 @@ class Store:
         return name in self.manifest.sections
 
     def close(self) -> None:
-        """Let go of all files; those that nobody else holds are closed."""
+        """Release all files; those without other references are closed."""
         self._files = {}
 
     def __repr__(self) -> str:
@@ -180,7 +180,7 @@ class Store:
 
 
 class MemoryStore:
-    """The same sections held in RAM, for graphs that never touch a disk."""
+    """The same sections held in RAM, for graphs that are never written to disk."""
 
     path: Path | None = None
 
@@ -197,15 +197,15 @@ class MemoryStore:
         return view
 
     def read_checked(self, name: str, start: int = 0, stop: int | None = None) -> Array:
-        """Memory has no checksums: the same as `read`."""
+        """The same as `read`: memory has no checksums."""
         return self.read(name, start, stop)
 
     def only(self, *prefixes: str) -> MemoryStore:
-        """The sections whose names begin so, readable also when this store is closed."""
+        """A store of the sections with these prefixes, readable also after this one is closed."""
         return MemoryStore(self.manifest, {name: array for name, array in self._arrays.items() if name.startswith(prefixes)})
 
     def lists(self, side: str, verify: bool = True) -> Lists:
-        """Where each vertex's edges lie on a side."""
+        """The lists of a side."""
         return stored_lists(self, side, verify)
 
     def slots(self, side: str) -> int:
@@ -241,7 +241,7 @@ def stored_lists(store: Store | MemoryStore, side: str, verify: bool) -> Lists:
 
 
 def stored_degrees(store: Store | MemoryStore, side: str) -> Array:
-    """Read piece by piece: the lists of the other side may be all that fits beside them."""
+    """Degrees of a side, read in pieces to save memory: the lists of the other side may be in memory as well."""
     degrees = np.empty(store.manifest.vertices, np.uint32)
     for first in range(0, degrees.size, sizes.now.degree_vertices):
         last = min(first + sizes.now.degree_vertices, degrees.size)

@@ -1,6 +1,6 @@
-"""Checking a store: every block against its checksum, then what the arrays say against each other.
+"""Checking a store: every block against its checksum, then the arrays against each other.
 
-Checksums find damage; the structure checks find a store that was written wrong. Both directions of the edges
+Checksums find damage; the structure checks find a store that was written incorrectly. The two directions of the edges
 are compared by sums of a hash of each arc, which agree only if both hold the same arcs.
 """
 
@@ -92,7 +92,7 @@ def check_structure(store: Store, verdict: Verdict, pool: Pool, progress: Progre
         verdict.problems.append("section out.targets: undirected, but some edges are stored in one direction only")
     if "in" in sums and sums["in"][:2] != (backward, forward):
         verdict.problems.append("section in.targets: does not hold the same edges as out.targets")
-    if loops != manifest.self_loops:  # opening compared edges and arcs with this count
+    if loops != manifest.self_loops:  # the edge and arc counts were checked against this count on opening
         verdict.problems.append(f"manifest: claims {manifest.self_loops} self loops, the lists hold {loops}")
     check_ids(store, verdict)
     if manifest.order == "hub":
@@ -102,7 +102,7 @@ def check_structure(store: Store, verdict: Verdict, pool: Pool, progress: Progre
 def check_order(store: Store, verdict: Verdict) -> None:
     natural, inverse = store.read("order.to_natural"), store.read("order.from_natural")
     numbers = np.arange(natural.size, dtype=natural.dtype)
-    # An inverse on one side over the whole range is a permutation's inverse.
+    # On a finite range, a one-sided inverse is the inverse of a permutation.
     if (natural >= natural.size).any() or not np.array_equal(inverse[natural], numbers):
         verdict.problems.append("section order.to_natural: not a permutation with order.from_natural as its inverse")
 
@@ -119,7 +119,7 @@ def check_lists(store: Store, side: str, verdict: Verdict, pool: Pool, progress:
         forward = backward = loops = 0
         for begin in range(int(offsets[0]), int(offsets[-1]), sizes.now.verified_arcs):
             end = min(begin + sizes.now.verified_arcs, int(offsets[-1]))
-            # One arc of overlap, so that order is checked across the cut too.
+            # One arc of overlap, so that the order is checked across the cut, too.
             overlap = 1 if begin > offsets[0] else 0
             targets = store.read(f"{side}.targets", begin - overlap, end)
             weights, finite = weight_bits(store, side, begin - overlap, end)

@@ -1,7 +1,7 @@
 """Writing a store so that a crash, a full disk or Ctrl-C leaves the target path as it was.
 
 Sections grow at the end, in any interleaving, under a temporary folder beside the target. `commit` syncs them,
-writes the manifest and renames the store into place, exchanging it in one step with what stood there.
+writes the manifest and renames the store into place; an existing store is exchanged in one step.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from isthmus.memory import Budget, format_size
 
 STAGING = 4 << 20  # one direct write; larger ones were no faster
 RENAME_EXCHANGE, AT_FDCWD = 2, -100
-ASIDE = "replaced"  # where the old store waits, in the work folder, while an exchange takes two steps
+ASIDE = "replaced"  # the old store's name in the work folder during an exchange in two steps
 
 
 class Writer(Protocol):
-    """Takes the sections of a graph as they grow and turns them into a store."""
+    """Collects the growing sections of a graph and turns them into a store."""
 
     folder: Path | None  # where scratch files go; None: nowhere, stay in memory
 
@@ -114,7 +114,7 @@ def write_synced(path: Path, data: bytes) -> None:
 
 
 class WriterLock:
-    """At most one writer for a path. The lock file goes away with the lock; a killed writer leaves no lock."""
+    """A lock that allows one writer per path. Releasing it removes the lock file; a killed writer leaves no lock."""
 
     def __init__(self, target: Path) -> None:
         self.path = target.with_name(f".{target.name}.lock")
@@ -145,11 +145,11 @@ class WriterLock:
 class StoreWriter:
     """Writes a store at `path`. Use as a context manager: leaving without `commit` removes every trace.
 
-    A work folder beside the target holds the growing store and whatever scratch files there are.
+    A work folder beside the target holds the growing store and all scratch files.
     """
 
     def __init__(self, path: str | Path, overwrite: bool = False) -> None:
-        self.target = Path(os.path.realpath(path))  # a link to a store stays, what it points to is replaced
+        self.target = Path(os.path.realpath(path))  # a symbolic link stays; the store it points to is replaced
         if Path(path).suffix != SUFFIX:
             raise OptionError(f"a store's name ends in {SUFFIX}: {path} does not")
         if not self.target.parent.is_dir():
@@ -184,15 +184,15 @@ class StoreWriter:
             raise StoreError(f"{self.target}: exists and is not an Isthmus store; not replacing it")
 
     def _recover(self) -> None:
-        """Clear away what a killed writer of the same path left; we hold the lock, so nobody uses it."""
+        """Remove the work folders of killed writers of the same path; no writer uses them, since we hold the lock."""
         for work in self.target.parent.iterdir():
             if work.name.startswith(self._work_name):
                 if not os.path.lexists(self.target) and (work / ASIDE).is_dir():
-                    os.rename(work / ASIDE, self.target)  # killed in the middle of an exchange in two steps
+                    os.rename(work / ASIDE, self.target)  # the writer was killed during an exchange in two steps
                 shutil.rmtree(work, ignore_errors=True)
 
     def section(self, name: str, dtype: Any, at_most: int) -> None:
-        """Begin a section, afresh if it was begun before; `at_most` is unused here, a file can grow."""
+        """Start a section, again if it was started before; `at_most` is unused here, since a file can grow."""
         if name in self._sections:
             self._sections.pop(name).remove()
         self._sections[name] = SectionFile(self._store / name, dtype)
@@ -201,10 +201,10 @@ class StoreWriter:
         self._sections[name].append(array)
 
     def commit(self, manifest: Manifest) -> Store:
-        """Make the store appear at its path, whole. Afterwards the sections cannot grow."""
+        """Put the finished store at its path in one step. Afterwards the sections cannot grow."""
         sections = {name: file.finish() for name, file in self._sections.items()}
         write_synced(self._store / NAME, replace(manifest, sections=sections).encode())
-        store = Store(self._store)  # before the rename: whatever fails, fails while the target is as it was
+        store = Store(self._store)  # before the rename, so that a failure leaves the target unchanged
         try:
             fsync_folder(self._store)
             if os.path.lexists(self.target):
@@ -227,18 +227,18 @@ class StoreWriter:
 
     def _abandon(self) -> None:
         assert self.folder is not None
-        shutil.rmtree(self.folder, ignore_errors=True)  # after an exchange it holds the store that was replaced
+        shutil.rmtree(self.folder, ignore_errors=True)  # after an exchange it holds the replaced store
         self._lock.release()
 
 
 def exchange(new: Path, old: Path) -> None:
-    """Swap two folders in one step, so that `old` is at no moment missing."""
+    """Swap two folders in one step, so that `old` always exists."""
     libc = ctypes.CDLL(None, use_errno=True)
     if hasattr(libc, "renameat2"):
         done = libc.renameat2(AT_FDCWD, os.fsencode(new), AT_FDCWD, os.fsencode(old), RENAME_EXCHANGE)
         if done == 0:
             return
-    # A file system without exchange: the path is missing for a moment.
+    # The file system cannot exchange: the path is missing for a moment.
     aside = new.with_name(ASIDE)
     try:
         os.rename(old, aside)
@@ -260,7 +260,7 @@ class MemoryWriter:
         self._filled: dict[str, int] = {}
 
     def section(self, name: str, dtype: Any, at_most: int) -> None:
-        """Begin a section of at most `at_most` entries; untouched memory costs nothing."""
+        """Start a section of at most `at_most` entries; unused memory is never allocated by the system."""
         self._arrays[name] = np.empty(at_most, dtype)
         self._filled[name] = 0
 

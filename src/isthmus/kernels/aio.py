@@ -23,7 +23,7 @@ from isthmus.kernels.compile import c_function, kernel
 NUMBERS = {"x86_64": (206, 207, 209, 208), "aarch64": (0, 1, 2, 4)}.get(platform.machine()) if platform.system() == "Linux" else None
 DONE, FAILED = 0, 1
 
-SPARE: dict[int, list[int]] = {}  # contexts nobody uses, by depth: making and destroying one takes the kernel some 30 ms
+SPARE: dict[int, list[int]] = {}  # unused contexts by depth: creating and destroying one takes the kernel some 30 ms
 os.register_at_fork(after_in_child=SPARE.clear)  # a child does not inherit them
 
 syscall = c_function("syscall", intp, intp, intp, intp, intp, intp, intp)
@@ -106,7 +106,7 @@ def read_extents(
                 break
             sent += taken
         requests += sent
-        for k in range(sent, fresh):  # refused: the caller repeats the whole read the slow way
+        for k in range(sent, fresh):  # refused: the caller repeats the whole read with plain reads
             free[idle] = int64((pointers[k] - base) // uint64(64))
             idle += 1
             status = FAILED

@@ -1,8 +1,8 @@
-"""Arcs as sortable keys: source and target packed in 64 bits, parted into buckets, radix-sorted, combined.
+"""Arcs as sortable keys: source and target packed in 64 bits, distributed into buckets, radix-sorted, combined.
 
 A key is `source << bits | target` with `bits` just wide enough for a target, so that the bits that vary are
-next to each other and a radix sort needs few passes. Every step is stable: of two parallel arcs, the one
-that was read first stays first. `weights` may be None everywhere; Numba then compiles the loop without it.
+adjacent and a radix sort needs few passes. Every step is stable: of two parallel arcs, the one read first stays
+first. `weights` may be None everywhere; Numba then compiles the loop without them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from isthmus.kernels.generate import mix
 
 DIGIT = 11  # bits per radix pass: 2048 counters stay in the L1 cache
 RADIX = 1 << DIGIT
-KEEP, FIRST, MIN, SUM = range(4)  # what becomes of parallel arcs
+KEEP, FIRST, MIN, SUM = range(4)  # what to do with parallel arcs
 FORWARD, BACKWARD, BOTH = range(3)  # which directions of an edge become arcs
 
 
@@ -75,7 +75,7 @@ def scatter(
     keys: Any, weights: Any, table: Any, shift: Any, splitters: Any,
     starts: Any, buckets: Any, out: Any, out_weights: Any,
 ) -> Any:  # fmt: skip
-    """Part `keys` by bucket, stably; bucket b ends up at out[starts[b]:starts[b + 1]]."""
+    """Distribute `keys` by bucket, stably; bucket b ends up at out[starts[b]:starts[b + 1]]."""
     starts[:] = 0
     for i in range(keys.size):
         b = bucket_of(keys[i], table, shift, splitters)
@@ -94,7 +94,7 @@ def scatter(
 
 @kernel
 def gather(parts: Any, weights: Any, begins: Any, ends: Any, out: Any, out_weights: Any) -> Any:
-    """Copy the ranges begins[i]:ends[i] one behind the other."""
+    """Copy the ranges begins[i]:ends[i] one after the other."""
     at = 0
     for i in range(begins.size):
         for j in range(begins[i], ends[i]):
@@ -107,7 +107,7 @@ def gather(parts: Any, weights: Any, begins: Any, ends: Any, out: Any, out_weigh
 
 @kernel
 def radix_sort(keys: Any, weights: Any, spare: Any, spare_weights: Any) -> Any:
-    """Sort `keys` (and `weights` along) in place; `spare` is scratch of the same size."""
+    """Sort `keys` in place, and `weights` with them; `spare` is scratch of the same size."""
     n = keys.size
     if n < 2:
         return
@@ -155,7 +155,7 @@ def radix_sort(keys: Any, weights: Any, spare: Any, spare_weights: Any) -> Any:
 
 @kernel
 def combine(keys: Any, weights: Any, bits: Any, how: Any, targets: Any, out_weights: Any, rows: Any, counts: Any) -> Any:
-    """Sorted keys to adjacency lists; parallel arcs are kept or merged into one.
+    """Turn sorted keys into adjacency lists; parallel arcs are kept or merged into one.
 
     `rows` and `counts` receive the sources that occur and how many arcs each has.
     Returns (arcs, rows, self loops).

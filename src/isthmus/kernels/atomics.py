@@ -2,7 +2,7 @@
 
 Each intrinsic `f(array, index, value)` lowers to one LLVM `atomicrmw` on the element's address and returns the
 element's old value; `atomic_cas` is a `cmpxchg`. No bounds check: the index must be inside the array.
-More instructions that Numba does not offer stand at the end.
+Other instructions that Numba does not offer are at the end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-ORDERING = "monotonic"  # each element stands alone; the join at the end of a round publishes the rest
+ORDERING = "monotonic"  # enough for single elements; the join at the end of a round publishes everything else
 
 
 def element_pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
@@ -54,7 +54,7 @@ atomic_exchange = read_modify_write("xchg", real="xchg")
 
 @intrinsic
 def atomic_cas(typing: Any, array: Any, index: Any, expected: Any, value: Any) -> Any:
-    """Put `value` where `expected` is; returns the element's old value, which is `expected` if it succeeded."""
+    """Replace the element by `value` if it is `expected`; returns its old value, which is `expected` on success."""
     if not isinstance(array, types.Array) or not isinstance(array.dtype, types.Integer):
         return None
     signature = array.dtype(array, types.intp, array.dtype, array.dtype)
@@ -69,7 +69,7 @@ def atomic_cas(typing: Any, array: Any, index: Any, expected: Any, value: Any) -
 
 @intrinsic
 def atomic_load(typing: Any, array: Any, index: Any) -> Any:
-    """An element that other threads change, read anew each time."""
+    """Read an element that other threads may change; never cached in a register."""
     if not isinstance(array, types.Array) or not isinstance(array.dtype, types.Integer):
         return None
     signature = array.dtype(array, types.intp)
@@ -83,7 +83,7 @@ def atomic_load(typing: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def fence(typing: Any) -> Any:
-    """Nothing that is read or written before it may be put off until after it, nor the other way round."""
+    """A full memory fence: no read or write moves across it, in either direction."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         builder.fence("seq_cst")
@@ -94,7 +94,7 @@ def fence(typing: Any) -> Any:
 
 @intrinsic
 def prefetch(typing: Any, array: Any, index: Any) -> Any:
-    """Ask for an element that will be needed soon; says nothing and cannot fault."""
+    """Prefetch an element that will be needed soon; returns nothing and cannot fault."""
     if not isinstance(array, types.Array):
         return None
     signature = types.void(array, types.intp)
@@ -113,7 +113,7 @@ def prefetch(typing: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def lowest_bit(typing: Any, word: Any) -> Any:
-    """Which bit of a word that is not zero is the lowest that is set."""
+    """The index of the lowest set bit of a non-zero word."""
     if not isinstance(word, types.Integer):
         return None
 

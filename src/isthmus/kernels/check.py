@@ -22,7 +22,7 @@ PROBLEMS = {
 def check_lists(
     offsets: Any, first_arc: Any, overlap: Any, targets: Any, weights: Any, first_vertex: Any, n: Any, simple: Any
 ) -> Any:
-    """(status, sum of hashes of arcs, the same of the arcs turned round, self loops).
+    """(status, sum of hashes of arcs, sum of hashes of the reversed arcs, self loops).
 
     `targets` are the arcs from `first_arc` on; the first `overlap` of them only serve to check the order.
     A `simple` graph has no parallel edges.

@@ -1,4 +1,4 @@
-"""How kernels are compiled: without the GIL, kept on disk, and C functions callable from inside them."""
+"""Compilation of kernels: they run without the GIL, are cached on disk, and can call C functions."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ U64 = numba.uint64
 
 
 class KeptCode(FunctionCache):  # type: ignore[misc]
-    """Machine code on disk, found again without making the compiler ready.
+    """Machine code on disk, loaded without starting the compiler.
 
-    Numba first loads everything it can compile, and SciPy for its BLAS: half a second, which a function that is there
-    already has no use for. Compiling makes the compiler ready by itself.
+    Numba would first load its whole compiler, and SciPy for its BLAS: half a second that a cached function does not
+    need. The compiler still starts by itself when a function must be compiled.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        rtsys.initialize(target_context)  # memory management, which machine code calls
+        rtsys.initialize(target_context)  # memory management, which the machine code calls
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
 
@@ -31,7 +31,7 @@ def kernel(function: Any) -> Any:
 
 
 def quick_kernel(function: Any) -> Any:
-    """As `kernel`, with multiplications and additions fused, and no check for a divisor of zero."""
+    """As `kernel`, with fused multiply-add and no check for division by zero."""
     return compiled(function, {"error_model": "numpy", "fastmath": {"contract"}})
 
 
@@ -41,7 +41,7 @@ def inline(function: Any) -> Any:
 
 
 def program_kernel(function: Any) -> Any:
-    """A function of a program's own module: divides by zero as NumPy does."""
+    """Compile a function of a program's own module; division by zero works as in NumPy."""
     return compiled(function, {"error_model": "numpy"})
 
 
@@ -50,7 +50,7 @@ def compiled(function: Any, options: dict[str, Any]) -> Any:
         dispatcher = numba.njit(nogil=True, cache=True, **options)(function)
         dispatcher._cache = KeptCode(dispatcher.py_func)
         return dispatcher
-    except RuntimeError:  # no folder to keep machine code in: neither beside the source nor in the user's cache
+    except RuntimeError:  # no writable folder for machine code, neither beside the source nor in the user's cache
         return numba.njit(nogil=True, **options)(function)
 
 

@@ -1,7 +1,7 @@
 """Vertex passes of conjugate gradients for a resistor network.
 
-A vertex that is not solved for (held at a voltage, or without a path to one that is) has an infinite strength: it
-misses no current and never moves.
+A vertex that is not solved for (held at a voltage, or without a path to such a vertex) has an infinite strength: its
+residual stays 0 and its voltage never changes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from isthmus.kernels.compile import kernel
 
 @kernel
 def missing(first: Any, last: Any, voltages: Any, sums: Any, directions: Any, residual: Any, strengths: Any, ohms: Any) -> Any:
-    """The current that every vertex misses, `sums` being what arrives there, and the direction to start in."""
+    """Compute each vertex's residual current from `sums`, the current that arrives, and the first search direction."""
     squares = bound = leak = 0.0
     low, high = np.inf, -np.inf
     for v in range(first, last):
@@ -34,7 +34,7 @@ def missing(first: Any, last: Any, voltages: Any, sums: Any, directions: Any, re
 
 @kernel
 def multiply(first: Any, last: Any, sums: Any, directions: Any, strengths: Any) -> Any:
-    """Turn what arrived along `directions` into the network's matrix times them; their product with it."""
+    """Turn `sums` into the network's matrix times `directions`; returns the dot product of both."""
     total = 0.0
     for v in range(first, last):
         if strengths[v] < np.inf:
@@ -47,7 +47,7 @@ def multiply(first: Any, last: Any, sums: Any, directions: Any, strengths: Any) 
 
 @kernel
 def move(first: Any, last: Any, step: Any, voltages: Any, sums: Any, directions: Any, residual: Any, strengths: Any, ohms: Any) -> Any:
-    """Go `step` along the directions; what `missing` returns."""
+    """Move the voltages by `step` along the directions; returns the same as `missing`."""
     squares = bound = leak = 0.0
     low, high = np.inf, -np.inf
     for v in range(first, last):
@@ -64,7 +64,7 @@ def move(first: Any, last: Any, step: Any, voltages: Any, sums: Any, directions:
 
 @kernel
 def turn(first: Any, last: Any, share: Any, sums: Any, directions: Any, residual: Any, strengths: Any) -> Any:
-    """The next direction: down the residual, and a share of the last one."""
+    """Compute the next search direction: the scaled residual plus a share of the last direction."""
     for v in range(first, last):
         directions[v] = residual[v] / strengths[v] + share * directions[v]
         sums[v] = 0.0

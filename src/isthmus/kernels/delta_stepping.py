@@ -1,14 +1,14 @@
 """Shortest paths over near edges: delta-stepping, all threads together (Meyer and Sanders 2003; Beamer's GAP Benchmark Suite).
 
-Distances fall into buckets of width delta, which are emptied in order. Each member has buckets of its own: a ring of RING of them
-from the current one on, and one for all beyond. A bucket is a chain of chunks of vertices. To empty the current bucket, members
-lay the chunks of theirs on their tables, take first from their own, so that what is close together stays with one, and then from
-others'; what they find for the same bucket again they work on themselves as long as it is little, without meeting the others
-(Zhang et al. 2020).
+Distances are divided into buckets of width delta, which are emptied in order. Each member (thread) has its own buckets: a ring of
+RING buckets from the current one on, and one for all later ones. A bucket is a chain of chunks of vertices. To empty the current
+bucket, each member puts the chunks of its own bucket into its table. It takes chunks first from its own table, so that nearby
+vertices stay with one member, then from the tables of others. New vertices for the current bucket it processes itself while they
+are few, without waiting for the others (Zhang et al. 2020).
 
-A vertex stands in a bucket as often as its distance fell into it. Whoever finds it settled since, or relaxed at this very
-distance (which two members may do at once, to no harm), leaves it; when chunks run out, `requeue` puts every vertex that is
-not settled where it belongs, once, and the rest goes.
+A vertex is entered into a bucket each time its distance falls into that bucket. A member skips a vertex that is settled or was
+already relaxed at its present distance. Two members may relax the same vertex at once, which does no harm. When chunks run out,
+`requeue` enters every unsettled vertex once into its bucket and drops all other entries.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ from isthmus.kernels.gang import FREE, LINE, meet
 
 CHUNK = 128  # vertices
 RING = 1 << 10
-NONE = np.int64(1) << 62  # a bucket there is not
-LITTLE = 8  # chunks that a member works on without the others
-AHEAD = 16  # edges whose heads are asked for in advance
-SOON = 4  # vertices whose edges are
-MOST_EDGES, MOST_ROUNDS = 1 << 23, 1 << 14  # of a member, after which all come back, so that an interrupt is heard
+NONE = np.int64(1) << 62  # no bucket
+LITTLE = 8  # chunks of new vertices that a member processes alone
+AHEAD = 16  # edges; the distance of the target this many edges ahead is prefetched
+SOON = 4  # vertices; the edges of the vertex this many ahead are prefetched
+MOST_EDGES, MOST_ROUNDS = 1 << 23, 1 << 14  # of a member, after which all return, so that an interrupt is noticed
 
-# Words of the gate: three of NEXT for rounds in turn, as one is cleared while others look at two.
+# Words of the gate. NEXT has three, used in turn by rounds: one is cleared while members may still read the other two.
 NEXT, STOP, USED, LOST, BEYOND = (FREE + LINE * line for line in (0, 3, 4, 5, 6))
 LINES = 7
-# Words of a member's own
+# Words that each member has for itself
 FREED, LEAST, ROUNDS, VERTICES, EDGES = range(5)
 OWN = LINE
 
 
 @inline
 def bucket_of(distance: Any, per: Any) -> Any:
-    """The bucket of a distance, `per` of them to a unit; never less for a larger distance."""
+    """The bucket of a distance, with `per` buckets per unit; monotone in the distance."""
     return int64(min(distance * per, 4e18))
 
 
 @inline
 def wide(distance: Any) -> Any:
-    """A distance to calculate with: narrow whole numbers as 64 bits."""
+    """A distance for arithmetic: narrow integers become 64 bits."""
     return distance + int64(0)
 
 
 def too_far(distance: Any, weight: Any, cutoff: Any) -> Any:
-    """Whether a path is longer than the cutoff. Whole numbers are compared before they are added, for a sum must not wrap; others
-    after, for a difference may round where the sum does not.
+    """Whether a path is longer than the cutoff. Integers are compared before they are added, since a sum could overflow; reals
+    are compared after, since a difference may be rounded where the sum is not.
     """
     raise NotImplementedError("compiled")
 
 
-@overload(too_far, strict=False)  # whose annotations need not be those of lambdas
+@overload(too_far, strict=False)  # not strict: the lambdas have no annotations
 def too_far_compiled(distance: Any, weight: Any, cutoff: Any) -> Any:
     if isinstance(distance, types.Float):
         return lambda distance, weight, cutoff: distance + weight > cutoff
@@ -96,7 +96,7 @@ def relax(
     chunk: Any, count: Any, current: Any, per: Any, cutoff: Any, list_begins: Any, list_ends: Any, targets: Any, weights: Any,
     distances: Any, relaxed: Any, items: Any, links: Any, heads: Any, fills: Any, own: Any, gate: Any,
 ) -> Any:  # fmt: skip
-    """Follow the edges of a chunk's vertices that are not settled, and free the chunk; returns how many edges."""
+    """Follow the edges of a chunk's unsettled vertices, and free the chunk; returns the number of edges."""
     edges = int64(0)
     beyond = False
     first = chunk * CHUNK
@@ -106,7 +106,7 @@ def relax(
             v = int64(items[i + 2 * SOON])
             prefetch(distances, v)
             prefetch(relaxed, v)
-            prefetch(list_begins, v)  # where lists have no gaps the end is the next word
+            prefetch(list_begins, v)  # without gaps, the list's end is the next word
         if i + SOON < last:
             at = list_begins[int64(items[i + SOON])]
             prefetch(targets, at)
@@ -117,7 +117,7 @@ def relax(
         if bucket_of(du, per) != current or wide(relaxed[u]) == du:
             continue
         relaxed[u] = du
-        begin, end = uint64(list_begins[u]), uint64(list_ends[u])  # unsigned: no look at whether an index counts from the end
+        begin, end = uint64(list_begins[u]), uint64(list_ends[u])  # unsigned: no check for negative indices
         edges += int64(end - begin)
         for e in range(begin, end):
             if e + uint64(AHEAD) < end:
@@ -144,7 +144,7 @@ def relax(
 
 @inline
 def come_near(current: Any, per: Any, distances: Any, items: Any, links: Any, heads: Any, fills: Any, own: Any, gate: Any) -> Any:
-    """Look through the bucket of all beyond the ring: into the ring with what it reaches now, away with what is settled."""
+    """Sort the bucket of all later vertices: move those that now fall into the ring there, and drop settled ones."""
     chunk, count = heads[RING], fills[RING]
     heads[RING], fills[RING], own[LEAST] = -1, CHUNK, NONE
     while chunk >= 0:
@@ -165,11 +165,11 @@ def come_near(current: Any, per: Any, distances: Any, items: Any, links: Any, he
 def take_back(
     current: Any, at: Any, table: Any, laid: Any, taken: Any, items: Any, links: Any, heads: Any, fills: Any, own: Any, gate: Any
 ) -> Any:
-    """Chunks that nobody took from a member's table, back into its current bucket."""
+    """Put the chunks left in a member's table back into its current bucket."""
     slot = current & (RING - 1)
     for turn in range(taken[at], laid[at]):
         chunk, count = table[turn] // (CHUNK + 1), table[turn] % (CHUNK + 1)
-        if count == CHUNK:  # behind the first, which alone may have room
+        if count == CHUNK:  # after the first chunk, the only one that may have room
             if heads[slot] < 0:
                 heads[slot], links[chunk] = chunk, -1
             else:
@@ -184,7 +184,7 @@ def take_back(
 
 @inline
 def first_bucket(current: Any, heads: Any, own: Any) -> Any:
-    """The first bucket that has something, from the current one on."""
+    """The first non-empty bucket from the current one on."""
     last = min(own[LEAST], current + RING)
     for bucket in range(current, last):
         if heads[bucket & (RING - 1)] >= 0:
@@ -198,7 +198,7 @@ def relax_all(
     weights: Any, distances: Any, relaxed: Any, items: Any, links: Any, tables: Any, laid: Any, taken: Any, all_heads: Any,
     all_fills: Any, owns: Any,
 ) -> Any:  # fmt: skip
-    """Empty buckets from the current one on until none is left, chunks ran out, or it is time to come back.
+    """Empty buckets from the current one on until none is left, chunks run out, or it is time to return.
 
     Returns the current bucket; NONE: nothing is left.
     """
@@ -207,11 +207,11 @@ def relax_all(
     times = 0
     while True:
         now, turn = times % 3 * LINE, times % 3 * members
-        # Every member's first bucket, the first of all, and its chunks on the table
+        # Find the first bucket of each member and of all; put its chunks into the tables.
         atomic_min(gate, NEXT + now, first_bucket(current, heads, own))
         if not meet(gate, members, 2 * times + 1):
             return NONE
-        # Only what was settled before this meeting: chunks may run out before the next one, when some have not looked yet.
+        # Check STOP and not LOST: a fast member may set LOST in `come_near` before a slow one checks, and only some would return.
         if atomic_load(gate, STOP) != 0 or times == MOST_ROUNDS:
             if times:
                 before = ((times - 1) % 3 * members + member) * LINE
@@ -269,7 +269,7 @@ def relax_all(
 def requeue(
     current: Any, per: Any, none: Any, distances: Any, items: Any, links: Any, all_heads: Any, all_fills: Any, owns: Any, gate: Any
 ) -> Any:
-    """Every vertex with a distance that is not settled into a bucket of member 0, and nothing else into any."""
+    """Empty all buckets, then enter every reached and unsettled vertex into a bucket of member 0."""
     all_heads[:] = -1
     all_fills[:] = CHUNK
     owns[:, FREED], owns[:, LEAST] = -1, NONE

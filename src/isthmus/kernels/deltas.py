@@ -1,4 +1,4 @@
-"""Sums over residuals that are sent on only when they are large enough."""
+"""Sums over residuals, for programs that send only residuals above a threshold."""
 
 from __future__ import annotations
 

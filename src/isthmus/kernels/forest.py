@@ -1,7 +1,7 @@
-"""Borůvka's rounds between two passes over the edges: forgetting, hooking, counting what was chosen.
+"""Vertex passes of Borůvka's algorithm between two passes over the edges: reset and hook.
 
-`components` points every vertex at its root. A root's `best` and `picks` are the lightest edge that leaves its
-component; those of any other vertex are the edge by which it stopped being a root, and final.
+`components` points every vertex at its root. A root's `best` and `picks` describe the lightest edge that leaves its
+component. Those of any other vertex are final: they describe the edge by which it was hooked to another root.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NO_EDGE = 2**64 - 1
 
 @kernel
 def forget(first: Any, last: Any, heaviest: Any, components: Any, best: Any, picks: Any) -> Any:
-    """Roots have seen no edge yet."""
+    """Reset the lightest edge of every root."""
     for v in range(first, last):
         if components[v] == v:
             best[v] = heaviest
@@ -34,9 +34,9 @@ def find(components: Any, v: Any) -> Any:
 
 @kernel
 def hook(first: Any, last: Any, components: Any, picks: Any) -> Any:
-    """Hang every root under the root at the other end of its edge, unless that one already hangs here by the same edge.
+    """Hook every root to the root at the other end of its edge, unless that root is already hooked here by the same edge.
 
-    For one thread at a time: a root can then only stop being one by its own edge.
+    For one thread at a time, so that a root is hooked only by its own edge.
     """
     for v in range(first, last):
         if int64(components[v]) != v or picks[v] == uint64(NO_EDGE):

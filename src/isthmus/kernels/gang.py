@@ -1,7 +1,7 @@
-"""Threads that stay in one kernel together and meet there: under a microsecond, where leaving and coming back takes fifty.
+"""A barrier for threads inside one kernel: under a microsecond, where leaving and re-entering a kernel takes fifty.
 
-The gate is an array of 64-bit words that all members share, zeros at first. Every member must be on a thread of its own
-(`Team.gang`), and call `meet` as often as the others. Words that different members write stand on cache lines of their own.
+The gate is an array of 64-bit words that all members share, initially zeros. Every member must run on its own thread
+(`Team.gang`), and call `meet` as often as the others. Words that different members write are on separate cache lines.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from isthmus.kernels.compile import c_function, inline
 
 LINE = 8  # words of a cache line
 ARRIVED, ABANDONED, FREE = 0, LINE, 2 * LINE
-SPINS = 4096  # looks before the processor is offered to others: some microseconds
+SPINS = 4096  # checks before the thread yields the processor: some microseconds
 
 sched_yield = c_function("sched_yield", int32)
 
 
 def gate(lines: int = 0) -> Any:
-    """A gate nobody has come to yet, with `lines` cache lines of the kernel's own from FREE on."""
+    """A new gate, with `lines` cache lines for the kernel's own use from FREE on."""
     return np.zeros(FREE + lines * LINE, np.int64)
 
 
 def abandon(gate: Any) -> None:
-    """Let nobody wait any more."""
+    """End all waiting: a `meet` that waits for a missing member returns False."""
     gate[ABANDONED] = 1
 
 
 @inline
 def meet(gate: Any, members: Any, times: Any) -> Any:
-    """Wait until all members came for the `times`-th time; what they wrote before is there after. False: somebody will not come."""
+    """Wait for all members, for the `times`-th time; what they wrote before is visible after. False: the gate was abandoned."""
     fence()
     atomic_add(gate, ARRIVED, 1)
     spins = 0

@@ -1,4 +1,4 @@
-"""Packing: active lists copied side by side, which is what compaction does to them."""
+"""Packing: active lists copied side by side, for compaction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from isthmus.kernels.compile import kernel
 
 @kernel
 def pack(source: Any, begins: Any, lengths: Any, places: Any, out: Any, first: Any, last: Any) -> None:
-    """Copy lists first:last, source[begins[i]] and the lengths[i] - 1 entries behind it, to out[places[i]] and on.
+    """Copy lists first:last: lengths[i] entries from source[begins[i]] on, to out[places[i]] on.
 
     Team members may take parts of first:last at once, as long as no two lists overlap in `out`.
     """

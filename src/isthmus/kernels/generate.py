@@ -1,6 +1,6 @@
-"""Edges out of nothing: edge number i of a graph depends on the seed and i alone.
+"""Generators of edges: edge number i of a graph depends only on the seed and i.
 
-So any thread may make any stretch of edges, and the graph is the same whatever the number of threads.
+So any thread may generate any range of edges, and the graph is the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def weigh(
     rows: Any, counts: Any, targets: Any, seed: Any, directed: Any, backward: Any,
     low: Any, span: Any, integer: Any, weights: Any,
 ) -> Any:  # fmt: skip
-    """Weights that depend on the seed and the two ends alone: both directions of an edge agree.
+    """Weights that depend only on the seed and the two ends, so both directions of an edge agree.
 
     Integers come from low .. low + span - 1, others from low + span * [0, 1).
     """

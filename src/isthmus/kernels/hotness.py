@@ -1,4 +1,4 @@
-"""Byte counts of how often vertices were used, and who of them are the hottest. All over ranges of vertices."""
+"""Use counts of vertices, one byte each, and the selection of the hottest vertices."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ LEVELS = (HOTTEST + 1) * SIZES
 
 @inline
 def heat(hotness: Any, u: Any) -> Any:
-    if hotness[u] < HOTTEST:  # a byte that wraps would turn the hottest vertex cold
+    if hotness[u] < HOTTEST:  # an overflow would make the hottest vertex cold
         hotness[u] += 1
 
 
 @kernel
 def heat_rows(rows: Any, hotness: Any) -> Any:
-    """The rows were used once more."""
+    """Count one more use of the rows."""
     for i in range(rows.size):
         heat(hotness, int64(rows[i]))
 
 
 @kernel
 def heat_range(first: Any, last: Any, marks: Any, all_active: Any, hotness: Any) -> Any:
-    """The marked vertices of first:last were used once more; `all_active`: all of them."""
+    """Count one more use of the marked vertices of first:last; `all_active`: of all."""
     words = marks.view(np.uint64)
     u = int64(first) - 1
     while u + 1 < last:
@@ -43,7 +43,7 @@ def heat_range(first: Any, last: Any, marks: Any, all_active: Any, hotness: Any)
 
 @inline
 def level_of(count: Any, degree: Any) -> Any:
-    """By uses, then by the bits of the list's length. 0: nothing to keep, or never used."""
+    """The level of a vertex: by uses, then by the bits of its list's length. 0: no edges, or never used."""
     if count == 0 or degree == 0:
         return int64(0)
     bits = int64(0)
@@ -68,7 +68,7 @@ def edges_by_level(first: Any, last: Any, hotness: Any, list_begins: Any, list_e
 def mark_hot(
     first: Any, last: Any, hotness: Any, list_begins: Any, list_ends: Any, capacity: Any, level: Any, room: Any, marks: Any
 ) -> Any:
-    """Mark who is above `level`, and on it while `room` edges last; unmark the others."""
+    """Mark the vertices above `level`, and those on it until they use up `room` edges; unmark the others."""
     for u in range(first, last):
         degree = list_ends[u] - list_begins[u]
         mine = level_of(hotness[u], degree) if degree <= capacity else int64(0)

@@ -1,4 +1,4 @@
-"""Keys to vertex numbers: a bitmap with ranks where ids are compact, a sorted table where they are sparse."""
+"""Vertex numbers of keys: by a bitmap with ranks for compact ids, by a sorted table for sparse ids."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def count_bits(words: Any, before: Any) -> Any:
 
 @kernel
 def rank_in_bitmap(keys: Any, base: Any, words: Any, before: Any, out: Any) -> Any:
-    """Vertex numbers of `keys`; returns the position of the first key that is no vertex, or -1."""
+    """Vertex numbers of `keys`; returns the position of the first key that is not a vertex, or -1."""
     for i in range(keys.size):
         at = uint64(keys[i]) - base
         word = at >> uint64(6)
@@ -92,7 +92,7 @@ def fill_directory(table: Any, low: Any, shift: Any, directory: Any) -> Any:
 
 @kernel
 def rank_in_table(keys: Any, flip: Any, table: Any, ranks: Any, base: Any, low: Any, shift: Any, directory: Any, out: Any) -> Any:
-    """out[i] = number of keys[i] ^ flip where `table` has it: ranks[position], or base + position. Returns how many it had."""
+    """out[i] = number of keys[i] ^ flip where `table` has it: ranks[position], or base + position. Returns how many were found."""
     found = 0
     for i in range(keys.size):
         key = uint64(keys[i]) ^ flip

@@ -1,4 +1,4 @@
-"""Lists that a cache keeps: laid out one behind the other, and copied in as they come by."""
+"""Lists in a vertex cache: laid out one after the other, and copied in when delivered."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def lay_out(
     lists: Any, count: Any, wanted: Any, filled: Any, list_begins: Any, list_ends: Any, begins: Any, targets: Any, weights: Any,
     weighted: Any,
 ) -> Any:  # fmt: skip
-    """From `lists`, the first `count` of which have room in this order, to all that are wanted; returns how many.
+    """Rearrange the cache from the first `count` of `lists` to all wanted lists; returns how many these are.
 
-    Lists that stay move towards the front, none over one before it; the others are forgotten; room is set aside behind them
-    for those awaited. All in place: at this point there may be no memory to spare.
+    Lists that stay move to the front and keep their order; the others are dropped; after them, space is reserved for wanted
+    lists that are not there yet. It works in place, since there may be no free memory.
     """
     kept = at = int64(0)
     for i in range(count):
@@ -54,7 +54,7 @@ def keep_rows(
     vertices: Any, begins: Any, weight_begins: Any, lengths: Any, list_begins: Any, list_ends: Any, targets: Any, weights: Any,
     wanted: Any, filled: Any, kept_begins: Any, kept_targets: Any, kept_weights: Any, weighted: Any,
 ) -> Any:  # fmt: skip
-    """Copy the rows that are wanted, whole and not there yet; returns how many. `filled` turns 2 while a list is copied."""
+    """Copy rows that are wanted, whole and not in the cache yet; returns how many. `filled` is 2 while a list is being copied."""
     count = 0
     for i in range(vertices.size):
         u = int64(vertices[i])
@@ -62,7 +62,7 @@ def keep_rows(
         if not wanted[u] or filled[u] or lengths[i] != size or size == 0:
             continue
         if atomic_exchange(filled, u, uint8(2)) != 0:
-            continue  # another thread has it too
+            continue  # another thread copies the same list
         to = int64(kept_begins[u])
         for k in range(size):
             kept_targets[to + k] = targets[begins[i] + k]

@@ -1,4 +1,4 @@
-"""Lists of a run of vertices, gathered in a table, and the commonest label of each."""
+"""Neighbour labels of a range of vertices, gathered in a table, and the most frequent label of each vertex."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from numba import int64, uint32
 
 from isthmus.kernels.compile import inline, kernel
 
-SHORT = 24  # entries up to which inserting is faster than sorting
+SHORT = 24  # entries up to which insertion sort is faster
 
 
 @kernel
 def lay_out(first: Any, last: Any, begin: Any, arcs_before: Any, cursors: Any) -> Any:
-    """Cursors at where each list begins when the lists of a run of vertices lie one behind the other.
+    """Set each cursor to the start of its list in the table, where the lists of first:last are one after the other.
 
-    `arcs_before` each vertex are counted on all sides, `begin` are the entries before the run.
+    Each of `arcs_before` counts the arcs before every vertex on one side; `begin` is the number of entries before the range.
     """
     for u in range(first, last):
         at = -begin
@@ -37,7 +37,7 @@ def sort_short(row: Any) -> Any:
 
 @inline
 def commonest(row: Any) -> Any:
-    """The label that occurs most often, the smallest of several; sorts the row."""
+    """The most frequent label, the smallest in case of a tie; sorts the row."""
     if row.size <= SHORT:
         sort_short(row)
     else:
@@ -54,9 +54,9 @@ def commonest(row: Any) -> Any:
 
 @kernel
 def choose_labels(run: Any, first: Any, last: Any, cursors: Any, table: Any, labels: Any, fresh: Any) -> Any:
-    """The commonest entry of each list of first:last, in a run that starts with vertex `run`; returns how many changed.
+    """Choose the most frequent label for each vertex of first:last; the table starts with vertex `run`. Returns how many changed.
 
-    Cursors stand behind their lists. Who has no list keeps its label.
+    Cursors are at the ends of their lists. A vertex without a list keeps its label.
     """
     changed = 0
     for u in range(first, last):
@@ -69,7 +69,7 @@ def choose_labels(run: Any, first: Any, last: Any, cursors: Any, table: Any, lab
 
 @kernel
 def most_counted(counts: Any, first: Any, last: Any) -> Any:
-    """(the first of the largest counts, that count)."""
+    """(index of the largest count, the first in case of a tie; that count)."""
     best, most = first, uint32(0)
     for label in range(first, last):
         if counts[label] > most:

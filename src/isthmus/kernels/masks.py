@@ -1,4 +1,4 @@
-"""Words of 64 bits per vertex, one bit for each of many searches."""
+"""Multi-source search: a 64-bit word per vertex, with one bit for each search."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def arrive(u: Any, level: Any, seen: Any, here: Any, coming: Any, distances: Any
 
 @kernel
 def arrive_rows(rows: Any, level: Any, seen: Any, here: Any, coming: Any, distances: Any) -> Any:
-    """The searches that were coming to each of the rows stand there now, at `level`."""
+    """Record that the searches in `coming` have reached the rows, at distance `level`."""
     for i in range(rows.size):
         arrive(int64(rows[i]), level, seen, here, coming, distances)
 

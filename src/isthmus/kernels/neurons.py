@@ -1,4 +1,4 @@
-"""What a neuron makes of the sum that arrives at it."""
+"""The activation functions of neurons, applied to their summed inputs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from isthmus.kernels.compile import kernel
 
 @kernel
 def fire(first: Any, last: Any, inputs: Any, activation: Any, biases: Any, values: Any) -> Any:
-    """Bias and activation (0 identity, 1 relu, 2 tanh, 3 sigmoid) for neurons first:last, `inputs` values each."""
+    """Apply bias and activation (0 identity, 1 relu, 2 tanh, 3 sigmoid) to neurons first:last, `inputs` values each."""
     for neuron in range(first, last):
         for at in range(neuron * inputs, (neuron + 1) * inputs):
             x = values[at] + biases[neuron]

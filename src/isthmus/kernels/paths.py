@@ -1,7 +1,7 @@
-"""Counting shortest paths from up to 64 sources at a time, and what depends on them on the way back.
+"""Vertex passes of betweenness (Brandes): shortest-path counts from up to 64 sources, and dependencies on the way back.
 
-`here` has one bit per source; the arrays of path counts, gains and levels hold `width` sources side by side for every
-vertex.
+`here` has one bit per source; the arrays of path counts, gains and levels have `width` adjacent entries per vertex, one
+for each source.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def arrive(u: Any, level: Any, width: Any, seen: Any, here: Any, coming: Any, pa
 
 @kernel
 def arrive_rows(rows: Any, level: Any, width: Any, seen: Any, here: Any, coming: Any, paths: Any, levels: Any) -> Any:
-    """The searches that were coming to each of the rows stand there now; whether all path counts are finite."""
+    """Record that the searches in `coming` have reached the rows; returns whether all path counts are finite."""
     finite = True
     for i in range(rows.size):
         finite &= arrive(int64(rows[i]), level, width, seen, here, coming, paths, levels)
@@ -53,7 +53,7 @@ def arrive_range(
 
 @inline
 def at_level(u: Any, level: Any, width: Any, levels: Any) -> Any:
-    """The sources that are `level` steps away, as bits."""
+    """The sources at distance `level` from u, as bits."""
     found = uint64(0)
     for s in range(width):
         if levels[u * width + s] == level:
@@ -63,7 +63,7 @@ def at_level(u: Any, level: Any, width: Any, levels: Any) -> Any:
 
 @kernel
 def return_rows(rows: Any, level: Any, width: Any, here: Any, levels: Any) -> Any:
-    """On the way back, the searches that came to the rows at `level` stand there again."""
+    """On the way back, set `here` of the rows to the searches that reached them at `level`."""
     for i in range(rows.size):
         u = int64(rows[i])
         here[u] = at_level(u, level, width, levels)
@@ -71,7 +71,7 @@ def return_rows(rows: Any, level: Any, width: Any, here: Any, levels: Any) -> An
 
 @kernel
 def return_range(first: Any, last: Any, level: Any, width: Any, here: Any, levels: Any, marks: Any) -> Any:
-    """The same for whoever of first:last was reached at `level`, which is marked."""
+    """The same for the vertices of first:last that were reached at `level`; marks them."""
     for u in range(first, last):
         found = at_level(int64(u), level, width, levels)
         if found != 0:
@@ -94,9 +94,9 @@ def settle(u: Any, width: Any, end: Any, here: Any, settled: Any, paths: Any, ga
 
 @kernel
 def settle_rows(rows: Any, width: Any, end: Any, here: Any, settled: Any, paths: Any, gains: Any, scores: Any) -> Any:
-    """All that depends on the rows is known: score it, `end` more for a path's own end, and pass on what a path is worth.
+    """Add the rows' dependencies, plus `end` for each path that ends there, to their scores, and set the gains they pass on.
 
-    Returns how many were settled, by source.
+    All vertices that depend on the rows must be done. Returns how many were settled, by source.
     """
     counts = np.zeros(width, np.int64)
     for i in range(rows.size):
@@ -126,7 +126,7 @@ def forget(u: Any, width: Any, unreached: Any, seen: Any, settled: Any, paths: A
 
 @kernel
 def forget_rows(rows: Any, width: Any, unreached: Any, seen: Any, settled: Any, paths: Any, gains: Any, levels: Any) -> Any:
-    """As if no search had ever come to the rows."""
+    """Reset the rows to unreached."""
     for i in range(rows.size):
         forget(int64(rows[i]), width, unreached, seen, settled, paths, gains, levels)
 

@@ -1,4 +1,4 @@
-"""Taking vertices out of a graph by what is left of their degrees."""
+"""Peeling for core numbers: vertices are removed by their remaining degree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from isthmus.kernels.compile import kernel
 
 @kernel
 def least_left(first: Any, last: Any, degrees: Any, cores: Any, most: Any) -> Any:
-    """The smallest degree among the vertices that are still there; `most` where none are."""
+    """The smallest degree among the remaining vertices; `most` if there are none."""
     least = int64(most)
     for v in range(first, last):
         if cores[v] < 0:
@@ -21,7 +21,7 @@ def least_left(first: Any, last: Any, degrees: Any, cores: Any, most: Any) -> An
 
 @kernel
 def list_left(first: Any, last: Any, degrees: Any, cores: Any, k: Any, out: Any) -> Any:
-    """The vertices of first:last that are still there with a degree of at most k; returns how many."""
+    """List the remaining vertices of first:last with a degree of at most k; returns how many."""
     count = 0
     for v in range(first, last):
         if cores[v] < 0 and degrees[v] <= k:

@@ -1,4 +1,4 @@
-"""How much the active vertices of a partition have to say: summed residuals, or leaps and steps of a search."""
+"""Contribution of a partition's active vertices (HyTGraph): summed residuals, or for a search 2 per large improvement, else 1."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from isthmus.kernels.rows import skip_unmarked
 def contribution(u: Any, accumulative: Any, values: Any, pending: Any) -> Any:
     if accumulative:
         return abs(float64(pending[u]))
-    # More than twice as large, by a difference: doubling a large whole number would wrap.
+    # Whether the value is more than twice the pending one; by a difference, since doubling a large integer could overflow.
     return 2.0 if values[u] - pending[u] > pending[u] else 1.0
 
 
@@ -23,7 +23,7 @@ def contribution(u: Any, accumulative: Any, values: Any, pending: Any) -> Any:
 def contribution_of_rows(
     vertices: Any, list_begins: Any, list_ends: Any, cuts: Any, accumulative: Any, values: Any, pending: Any, priorities: Any
 ) -> Any:  # fmt: skip
-    """Add up the contributions of `vertices`, which ascend, in every partition that holds edges of theirs."""
+    """Add the contributions of `vertices`, which ascend, to every partition that holds some of their edges."""
     p = 0
     for i in range(vertices.size):
         u = int64(vertices[i])

@@ -1,4 +1,4 @@
-"""Passes over ranks of many sources: `width` of them side by side for every vertex."""
+"""Vertex passes over ranks of many sources: `width` adjacent ranks per vertex."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from isthmus.kernels.compile import kernel
 
 @kernel
 def send_ranks(first: Any, last: Any, alpha: Any, width: Any, divisors: Any, ranks: Any, shares: Any) -> Any:
-    """Turn ranks into what each edge of a vertex carries, alpha * rank / divisor; returns what has no edge to follow."""
+    """Turn ranks into the share that each edge carries, alpha * rank / divisor; returns the sum at vertices without edges."""
     stuck = np.zeros(width)
     for u in range(first, last):
         at = u * width
@@ -30,7 +30,7 @@ def send_ranks(first: Any, last: Any, alpha: Any, width: Any, divisors: Any, ran
 
 @kernel
 def rank_changes(first: Any, last: Any, alpha: Any, width: Any, divisors: Any, ranks: Any, shares: Any) -> Any:
-    """By source, how far ranks are from those that were sent, with Kahan's correction."""
+    """By source, the L1 distance of the ranks from those that were sent, with Kahan summation."""
     total, lost = np.zeros(width), np.zeros(width)
     for u in range(first, last):
         at = u * width

@@ -1,4 +1,4 @@
-"""Active vertices and where their edges are: activity per partition, lists of rows, extents to read."""
+"""Active vertices and the positions of their edges: activity per partition, lists of rows, extents to read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def count_blocks(begin: Any, end: Any, width: Any, block: Any, last: Any) -> Any
 
 @inline
 def skip_unmarked(words: Any, u: Any, last: Any) -> Any:
-    """The last of the unmarked vertices that follow u, eight at a time; `words` are the marks as 64-bit words."""
+    """Skip unmarked vertices after u, eight at a time; returns the last one skipped. `words` are the marks as 64-bit words."""
     while (u + 1) & 7 == 0 and u + 9 <= last and words[(u + 1) >> 3] == 0:
         u += 8
     return u
@@ -75,7 +75,7 @@ def activity_of_range(
             size = min(list_ends[v], end) - max(list_begins[v], begin)
             vertices += size > 0
             total += max(int64(0), size)
-        if total == end - begin:  # no gaps: as one list
+        if total == end - begin:  # no gaps: count it as one list
             u = int64(last)
             touched, _ = count_blocks(begin, end, width, block, last_block)
             if weight_width:
@@ -106,7 +106,7 @@ def activity_of_range(
 
 @kernel
 def arcs_between(begin: Any, end: Any, first: Any, last: Any, list_begins: Any, list_ends: Any) -> Any:
-    """How many of the slots begin:end hold arcs, of vertices first:last."""
+    """The number of slots in begin:end that hold arcs of vertices first:last."""
     total = int64(0)
     for v in range(first, last):
         total += max(int64(0), min(list_ends[v], end) - max(list_begins[v], begin))
@@ -115,7 +115,7 @@ def arcs_between(begin: Any, end: Any, first: Any, last: Any, list_begins: Any, 
 
 @kernel
 def list_marked(marks: Any, all_active: Any, first: Any, last: Any, out: Any) -> Any:
-    """The marked vertices of first:last; returns how many."""
+    """List the marked vertices of first:last; returns how many."""
     count = 0
     words = marks.view(np.uint64)
     u = int64(first) - 1
@@ -134,7 +134,7 @@ def rows_in_range(
     vertices: Any, list_begins: Any, list_ends: Any, begin: Any, end: Any, base: Any, weight_base: Any, begins: Any,
     weight_begins: Any, lengths: Any,
 ) -> Any:  # fmt: skip
-    """Where the rows lie in a buffer that holds the edges begin:end from position begin - base on."""
+    """Positions of the rows in a buffer that holds the edges begin:end from position begin - base on."""
     for i in range(vertices.size):
         u = int64(vertices[i])
         low, high = max(list_begins[u], begin), min(list_ends[u], end)
@@ -145,9 +145,9 @@ def rows_in_range(
 
 @inline
 def extend(begin: Any, end: Any, width: Any, block: Any, gap: Any, extents: Any, offsets: Any, lengths: Any, used: Any) -> Any:
-    """Make the entries begin:end part of the extents read so far; returns (extents, bytes used in the buffer).
+    """Add the entries begin:end to the extents to read; returns (extents, bytes used in the buffer).
 
-    The list joins the last extent when it starts at most `gap` bytes behind its end.
+    They join the last extent if they start at most `gap` bytes after its end.
     """
     first, final = begin * width // block * block, ((end * width - 1) // block + 1) * block
     if extents > 0:
@@ -174,7 +174,7 @@ def growth(begin: Any, end: Any, width: Any, block: Any, gap: Any, extents: Any,
 
 @kernel
 def clip_rows(vertices: Any, list_begins: Any, list_ends: Any, low: Any, high: Any, begins: Any, ends: Any) -> Any:
-    """The edges low:high of each vertex."""
+    """Clip the list of each vertex to the edges low:high."""
     for i in range(vertices.size):
         u = int64(vertices[i])
         begins[i] = max(list_begins[u], low)
@@ -187,10 +187,10 @@ def plan_rows(
     room: Any, weight_room: Any, kept: Any, edges: Any, begins: Any, weight_begins: Any, lengths: Any,
     at: Any, sizes: Any, weight_at: Any, weight_sizes: Any,
 ) -> Any:  # fmt: skip
-    """Fill one buffer: extents for rows from `row` on (its first `skip` edges left out) until a zone or `kept` is full.
+    """Fill one buffer: extents for rows from `row` on (without its first `skip` edges) until a zone or `kept` is full.
 
-    Of each row kept, `edges` is its first edge, `begins` its position in the buffer's zones, in entries. Returns (next row,
-    next skip, rows kept, extents, weight extents).
+    For each row kept, `edges` is its first edge, and `begins` its position in the buffer's zones, in entries. Returns (next
+    row, next skip, rows kept, extents, weight extents).
     """
     extents = weight_extents = 0
     used = weight_used = int64(0)
@@ -201,7 +201,7 @@ def plan_rows(
             row += 1
             skip = 0
             continue
-        # Take as much of the list as fits; into an empty buffer some always does.
+        # Take as much of the list as fits; some of it always fits into an empty buffer.
         stop = end
         while True:
             need = growth(begin, stop, width, block, gap, extents, at, sizes)
@@ -258,7 +258,7 @@ def edges_of_range(first: Any, last: Any, marks: Any, list_begins: Any, list_end
 
 @kernel
 def again_in_range(first: Any, last: Any, begin: Any, end: Any, list_begins: Any, list_ends: Any, marks: Any, out: Any) -> Any:
-    """Take the marks off the vertices first:last whose edges all lie in begin:end; returns how many went to `out`."""
+    """Unmark the vertices of first:last whose edges are all in begin:end, and list them in `out`; returns how many."""
     count = 0
     words = marks.view(np.uint64)
     u = int64(first) - 1
@@ -274,7 +274,7 @@ def again_in_range(first: Any, last: Any, begin: Any, end: Any, list_begins: Any
 
 @kernel
 def again_of_rows(vertices: Any, lengths: Any, list_begins: Any, list_ends: Any, marks: Any, out: Any) -> Any:
-    """Take the marks off the rows that are whole lists; the places of those that had one go to `out`. Returns how many."""
+    """Unmark the marked rows that are whole lists, and list their indices in `out`; returns how many."""
     count = 0
     for i in range(vertices.size):
         u = int64(vertices[i])

@@ -1,4 +1,4 @@
-"""Passes over vertex scores: what Katz centrality sends, and how far it still is from its end."""
+"""Vertex passes of Katz centrality: what vertices send, and bounds for convergence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from isthmus.kernels.compile import kernel
 
 @kernel
 def send_scaled(first: Any, last: Any, alpha: Any, values: Any, residual: Any, sent: Any) -> Any:
-    """Take every residual and leave what each edge of the vertex carries, alpha * residual."""
+    """Add every residual to its value, and set what each edge of the vertex carries, alpha * residual."""
     for u in range(first, last):
         d = residual[u]
         values[u] += d

@@ -1,11 +1,11 @@
-"""Working a run of vertices to a standstill while their edges are near: text that is compiled with a program.
+"""Settling: processing a range of vertices until none is active, while their edges are near. Compiled with each program.
 
-Whoever is marked among first:last is followed, and whoever of them gets marked on the way. Two piles order them
-(near-far, Davidson et al. 2014): those whose value is within `delta` of the most urgent
-go first, first come, first served.
+All marked vertices of first:last are followed, including those that get marked meanwhile. Two piles order them
+(near-far, Davidson et al. 2014): vertices with a value within `delta` of the most urgent one go first, in order of
+arrival.
 
-A mark is taken off with an atomic exchange before the value is read: a plain store could be overtaken by that
-read, and an improvement by another thread in between would be lost.
+A mark is cleared with an atomic exchange before the value is read. With a plain store, the read could happen first, and
+an improvement by another thread in between would be lost.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ def settle(
     first, last, base, weight_base, most, sign, delta, list_begins, list_ends, targets, weights, state, params, marks, piles, soon, later,
     outer, used
 ):
-    """Follow at most about `most` edges; vertices elsewhere that got marked go to `outer`.
+    """Follow at most about `most` edges; newly marked vertices outside first:last go to `outer`.
 
-    `piles` are zeros, one per vertex; `soon` and `later` have room for them all, `later` twice. Returns (entries wanted
-    in `outer`, vertices followed, edges followed); whoever is left over is still marked.
+    `piles` is zero for each vertex; `soon` has room for all vertices, `later` for twice as many. Returns (entries needed
+    in `outer`, vertices followed, edges followed); vertices that were not followed stay marked.
     """
     values = state[0]
     room = soon.size
@@ -33,7 +33,7 @@ def settle(
             piles[u - first] = 2
     while edges < most:
         if waiting == 0:
-            # Take the most urgent of those put off; an entry whose vertex went ahead meanwhile is stale.
+            # Take the most urgent vertices of `later`; entries of vertices that moved to `soon` meanwhile are stale.
             least = np.float64(np.inf)
             kept = np.int64(0)
             for i in range(put_off):
@@ -46,7 +46,7 @@ def settle(
             if kept == 0:
                 break
             bound = least + delta
-            if not bound >= least:  # -inf + inf is no number, with which nobody would be urgent
+            if not bound >= least:  # -inf + inf is NaN, and then no vertex would be urgent
                 bound = np.float64(np.inf)
             put_off = np.int64(0)
             for i in range(kept):
@@ -89,7 +89,7 @@ def settle(
                 tail = tail + 1 if tail + 1 < room else 0
                 waiting += 1
             elif pile == 0:
-                if put_off == later.size:  # stale entries fill it: keep the others
+                if put_off == later.size:  # full of stale entries: keep only the others
                     kept = np.int64(0)
                     for i in range(put_off):
                         w = np.int64(later[i])

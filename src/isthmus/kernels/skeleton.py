@@ -1,21 +1,21 @@
 """The loops that every program shares, with the program's own scalar functions compiled into them.
 
-A program is text here, made of plain functions before: a `source(u, degree, state, params)` that is worked out once per active
-vertex, and an `edge(x, u, v, w, state, params)` that says whether v becomes active. Text and loops are written to a module
-file named by their hash, in a folder named by the versions of everything they depend on; Numba then finds its
-machine code again on the next run. (Closing over a compiled function instead would miss that cache each time.)
+A program is given as source text: `source(u, degree, state, params)`, computed once per active vertex, and
+`edge(x, u, v, w, state, params)`, which returns whether v becomes active. Text and loops are written to a module file
+named by their hash, in a folder named by the versions of everything they depend on, so Numba finds its machine code
+again on the next run. (A closure over a compiled function would miss that cache each time.)
 
 Two loops deliver edges: `push_rows` for a list of active vertices whose edges lie anywhere in a buffer, and
-`push_range` for a run of vertices whose edges lie side by side. Both take the weights' positions separately,
-because a list of targets and its weights are two arrays. `list_begins` and `list_ends` say where the whole list of each vertex
-lies among all edges, with or without gaps behind it. What a gap holds may be prefetched, as targets ahead are, and no more.
+`push_range` for a range of vertices whose edges are side by side. Both take the weights' positions separately,
+because targets and weights are two arrays. `list_begins` and `list_ends` are the positions of each vertex's whole list
+among all edges; a gap may follow it. The contents of a gap may be prefetched as targets ahead, and never followed.
 
-A program that pulls has instead `nothing(params)`, a total to start with, `sent(total, u, w, state, params)`, the total
-with an in-edge u -> v added, and `received(v, total, state, params)`: no atomics per edge, for programs whose vertices
-are all active. A total may be a tuple, with a sum for each of many sources, which then stay in registers.
+A program that pulls has instead `nothing(params)`, the initial total, `sent(total, u, w, state, params)`, the total
+with an in-edge u -> v added, and `received(v, total, state, params)`. It needs no atomics per edge, and is for programs
+with all vertices active. A total may be a tuple with one sum per source; the sums then stay in registers.
 
-A program that can also seek has `found(u, v, state, params)`: an active vertex u looks through its neighbours v,
-becomes active in the next iteration at the first for which that is true, and looks no further.
+A program that can also seek has `found(u, v, state, params)`: an active vertex u checks its neighbours v, stops at the
+first for which `found` is true, and becomes active in the next iteration.
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ TELLING = ("No implementation", "Use of unsupported", "Unknown attribute", "Cann
 
 
 def reason(error: BaseException) -> str:
-    """What Numba has to say, without its frame of hints."""
+    """The main line of a Numba error, without its hints."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if line.startswith(TELLING)]
     others = [line for line in lines[1:] if not line.startswith(("-", "During", "File"))]

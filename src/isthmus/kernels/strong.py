@@ -1,6 +1,6 @@
 """Passes over vertices between the phases of strongly connected components.
 
-A vertex without a component (`NONE`) is still there. Colours are vertex numbers plus one; 0 is no colour.
+A vertex without a component (`NONE`) is called remaining. Colours are vertex numbers plus one; 0 is no colour.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NONE = 2**32 - 1
 
 @kernel
 def list_ends(first: Any, last: Any, degrees: Any, components: Any, colors: Any, taken: Any, out: Any) -> Any:
-    """Vertices still there that no edge is left for; with `taken`, also those with a component and a colour."""
+    """List the remaining vertices without remaining edges; with `taken`, also vertices with a component and a colour."""
     count = 0
     for v in range(first, last):
         there = components[v] == NONE
@@ -28,7 +28,7 @@ def list_ends(first: Any, last: Any, degrees: Any, components: Any, colors: Any,
 
 @kernel
 def list_own_colors(first: Any, last: Any, components: Any, colors: Any, out: Any) -> Any:
-    """Give every vertex that is still there its own colour; returns how many there are."""
+    """Give every remaining vertex its own colour and list it; returns how many there are."""
     count = 0
     for v in range(first, last):
         if components[v] == NONE:
@@ -40,7 +40,7 @@ def list_own_colors(first: Any, last: Any, components: Any, colors: Any, out: An
 
 @kernel
 def list_roots(first: Any, last: Any, components: Any, colors: Any, out: Any) -> Any:
-    """Vertices that kept their own colour; each is the first of its component."""
+    """List the vertices that kept their own colour; each is the root of its component."""
     count = 0
     for v in range(first, last):
         if components[v] == NONE and colors[v] == v + 1:
@@ -52,7 +52,7 @@ def list_roots(first: Any, last: Any, components: Any, colors: Any, out: Any) ->
 
 @kernel
 def busiest(first: Any, last: Any, arriving: Any, leaving: Any, components: Any) -> Any:
-    """(the vertex still there with the most pairs of edges in and out, their number); (-1, -1): nobody is there."""
+    """(the remaining vertex with the largest in-degree x out-degree, that product); (-1, -1) if none remains."""
     best, most = int64(-1), -1.0
     for v in range(first, last):
         if components[v] == NONE and float(arriving[v]) * float(leaving[v]) > most:
@@ -69,7 +69,7 @@ def settle(v: Any, components: Any, colors: Any) -> Any:
 
 @kernel
 def settle_rows(rows: Any, components: Any, colors: Any) -> Any:
-    """Who has no component yet is one of its own; all lose their colour."""
+    """Make each row without a component a component of its own; clear the colours of all rows."""
     for i in range(rows.size):
         settle(int64(rows[i]), components, colors)
 

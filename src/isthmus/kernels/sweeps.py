@@ -1,9 +1,9 @@
-"""Loops of PageRank: sweeps in place over edges that are near or delivered, and passes over vertices before and after edges.
+"""Loops of PageRank: in-place sweeps over near or delivered edges, and passes over vertices before and after them.
 
-A vertex's share is its rank over its divisor, what each of its edges carries; a vertex without edges has its whole rank as
-its share. So shares alone say what all ranks are. The divisors are out-degrees, and None where the lists tell them.
-`teleports` is None where all are even; `base` is then what every vertex gets, else the factor of its teleport. What a vertex goes
-by, its `rules`, are (divisors, teleports, base, alpha, over). `weights` is empty where every edge counts the same.
+A vertex's share is what each of its edges carries: its rank / its divisor. A vertex without edges has its whole rank as its
+share. So all ranks follow from the shares. The divisors are out-degrees, or None if the lists give them. `teleports` is
+None if all vertices teleport equally; then every vertex gets `base`, else `base` times its teleport. `rules` are the
+parameters (divisors, teleports, base, alpha, over). `weights` is empty if the edges are unweighted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numba import float64, int64, uint64
 from isthmus.kernels.atomics import atomic_add, prefetch
 from isthmus.kernels.compile import inline, kernel, quick_kernel
 
-AHEAD = 64  # edges whose shares are asked for in advance: a fifth of the time on Kronecker 22, a third on 24; of 16 to 128 the best
+AHEAD = 64  # edges to prefetch ahead: saves a fifth of the time on Kronecker 22, a third on 24; the best of 16 to 128
 
 
 @inline
@@ -30,9 +30,9 @@ def gift(teleports: Any, base: Any, v: Any) -> Any:
 
 @kernel
 def share_out(first: Any, last: Any, list_begins: Any, list_ends: Any, divisors: Any, ranks: Any, shares: Any) -> Any:
-    """Turn ranks into shares, which may round them, and leave zeros.
+    """Turn ranks into shares, which may round them, and set the ranks to zero.
 
-    Returns the sum of ranks that the shares stand for, and of those that have no edge to follow.
+    Returns the sum of the ranks after rounding, and the part of it at vertices without edges.
     """
     mass = stuck = 0.0
     for v in range(first, last):
@@ -49,7 +49,7 @@ def share_out(first: Any, last: Any, list_begins: Any, list_ends: Any, divisors:
 
 @kernel
 def receive(first: Any, last: Any, list_begins: Any, list_ends: Any, rules: Any, scale: Any, shares: Any, ranks: Any) -> Any:
-    """Turn sums of shares into ranks, `scale` times; returns how far these are from those that were shared out."""
+    """Turn sums of shares into ranks, times `scale`; returns their L1 distance from the ranks behind the shares."""
     divisors, teleports, base, alpha, _ = rules
     change = 0.0
     for v in range(first, last):
@@ -63,7 +63,7 @@ def receive(first: Any, last: Any, list_begins: Any, list_ends: Any, rules: Any,
 
 @inline
 def aim(v: Any, list_begins: Any, list_ends: Any, rules: Any, shares: Any) -> Any:
-    """Where the share of v goes: (divisor, rank before, what of the new share depends on nobody, what the total is multiplied by)."""
+    """How to update the share of v: (divisor, rank before, constant part of the new share, factor for the sum over in-edges)."""
     divisors, teleports, base, alpha, over = rules
     real = shares.dtype.type
     d = divisor(divisors, list_begins, list_ends, v)
@@ -76,7 +76,7 @@ def aim(v: Any, list_begins: Any, list_ends: Any, rules: Any, shares: Any) -> An
 
 @inline
 def renew(v: Any, goal: Any, total: Any, shares: Any) -> Any:
-    """Put the new share in its place, for others to see at once; returns the rank, what of it has no edge to follow, and the change."""
+    """Store the new share, visible to other vertices at once; returns (rank, the same if v has no edges, else 0; change)."""
     d, before, own, slope = goal
     share = max(own + slope * total, shares.dtype.type(0))
     shares[v] = share
@@ -102,11 +102,11 @@ def sweep_range(
     first: Any, last: Any, begin: Any, end: Any, base: Any, weight_base: Any, active: Any, all_active: Any, list_begins: Any,
     list_ends: Any, targets: Any, weights: Any, state: Any, params: Any, marks: Any, queue: Any, used: Any,
 ) -> Any:  # fmt: skip
-    """Renew the shares of first:last from their in-neighbours', `over` times as far as these say; in place of a program's `push_range`.
+    """Update the shares of first:last from their in-neighbours, over-relaxed by `over`; replaces a program's `push_range`.
 
-    All in the precision of the shares, and with little left to do once the total is there: the vertex after may be waiting for
-    this share. Adds up the sum of ranks, of those without an edge, and of changes. Of a list that is not whole here, leaves the sum
-    with the ranks and a mark. Where marks are None, all lists are whole, and vertices without one are renewed as well.
+    It computes in the precision of the shares, with little work after the last edge, since the next vertex may wait for this
+    share. It adds to `sums`: ranks, ranks at vertices without edges, changes. For a list that is not whole here, it adds the
+    partial sum to `ranks` and marks the vertex. If marks is None, all lists are whole, and vertices without one are updated, too.
     """
     (ranks, shares), (rules, sums) = state, params
     real = shares.dtype.type
@@ -122,9 +122,9 @@ def sweep_range(
             for k in range(high - low):
                 total += shares[int64(targets[low - base + k])] * real(weights[low - weight_base + k])
         else:
-            e, stop = uint64(low - base), uint64(max(high, low) - base)  # unsigned: no look at whether an index counts from the end
+            e, stop = uint64(low - base), uint64(max(high, low) - base)  # unsigned: no check for negative indices
             while e + four <= stop:  # four by four: a tenth faster, and sums over many edges round less
-                if e + ahead + four <= all_edges:  # also those of the next lists
+                if e + ahead + four <= all_edges:  # also into the next lists
                     for k in range(4):
                         prefetch(shares, int64(targets[e + ahead + uint64(k)]))
                 pair = shares[int64(targets[e])] + shares[int64(targets[e + uint64(1)])]
@@ -147,7 +147,7 @@ def sweep_rows(
     vertices: Any, begins: Any, weight_begins: Any, lengths: Any, row: Any, skip: Any, edges: Any, list_begins: Any, list_ends: Any,
     targets: Any, weights: Any, state: Any, params: Any, marks: Any, queue: Any, used: Any,
 ) -> Any:  # fmt: skip
-    """As `sweep_range`, in place of a program's `push_rows`."""
+    """As `sweep_range`, but replaces a program's `push_rows`."""
     (ranks, shares), (rules, sums) = state, params
     real = shares.dtype.type
     mass = stuck = change = 0.0
@@ -177,9 +177,9 @@ def sweep_rows(
 
 @quick_kernel
 def sweep_rest(first: Any, last: Any, list_begins: Any, list_ends: Any, lacking: Any, state: Any, params: Any, marks: Any) -> Any:
-    """Renew the shares of those of first:last that have no list, or whose lists came in parts, and take their sums and marks away.
+    """Update the shares of vertices of first:last whose list is empty or came in parts, and clear their sums and marks.
 
-    `lacking` says whether anyone may have no list; returns how many of these have none.
+    `lacking` says whether there may be empty lists; returns how many there are.
     """
     (ranks, shares), (rules, sums) = state, params
     mass = stuck = change = 0.0
@@ -199,9 +199,9 @@ def sweep_rest(first: Any, last: Any, list_begins: Any, list_ends: Any, lacking:
 def step(
     first: Any, last: Any, list_begins: Any, list_ends: Any, targets: Any, weights: Any, rules: Any, scale: Any, shares: Any, ranks: Any
 ) -> Any:
-    """Ranks of first:last, `scale` times, from shares that stay as they are; returns how far they are from those shared out."""
+    """Ranks of first:last, times `scale`, from unchanged shares; returns their L1 distance from the ranks behind the shares."""
     divisors, teleports, base, alpha, _ = rules
-    ahead, all_edges = uint64(AHEAD), uint64(list_ends[last - 1])  # of an empty piece nobody asks
+    ahead, all_edges = uint64(AHEAD), uint64(list_ends[last - 1])  # first:last is never empty
     change = 0.0
     for v in range(first, last):
         d = divisor(divisors, list_begins, list_ends, v)
@@ -220,7 +220,7 @@ def step(
 
 @kernel
 def even_cuts(list_begins: Any, slots: Any, cuts: Any) -> Any:
-    """Fill `cuts` with vertices that part all vertices and their edges evenly, as far as gaps are spread evenly."""
+    """Fill `cuts` with vertices that divide all vertices and slots into even parts."""
     n, last = list_begins.size, cuts.size - 1
     whole = slots + n
     for k in range(cuts.size):

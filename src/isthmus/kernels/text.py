@@ -1,12 +1,12 @@
-"""Text edge lists to arrays: one pass over the bytes of a block of whole lines.
+"""Parsing text edge lists into arrays: one pass over the bytes of a block of whole lines.
 
-A block must end with a newline, so that no inner loop needs a bounds check. A line is fields parted by
-blanks (runs of spaces or tabs) or by one comma or semicolon with blanks around it; a carriage return before
-the newline is ignored, and so are empty lines and lines that start with a comment character. Integers may be
-parted by any of these; other fields end at the file's `separator` only, so that "New York,Boston" is two.
+A block must end with a newline, so that no inner loop needs a bounds check. The fields of a line are separated by
+blanks (runs of spaces or tabs) or by one comma or semicolon with blanks around it. A carriage return before the
+newline is ignored, and so are empty lines and lines that start with a comment character. Any of these ends an
+integer; other fields end only at the file's `separator`, so that "New York,Boston" is two fields.
 
-Numbers are read exactly: an integer that does not fit 64 bits is an error, and a decimal that needs more
-than double arithmetic to round correctly goes to the C library.
+Numbers are read exactly: an integer that does not fit 64 bits is an error, and the C library reads a decimal that
+double arithmetic cannot round correctly.
 """
 # ruff: noqa: SIM109, SIM110 - comparisons spelt out compile to fewer branches than a search in a tuple
 
@@ -21,7 +21,7 @@ from numba import float64, intp, uint8, uint64
 from isthmus.kernels.compile import c_function, inline, kernel
 
 OK, WIDE, BAD_SOURCE, BAD_TARGET, BAD_WEIGHT, NEGATIVE, NOT_FINITE, TOO_BIG, MISSING, LONE_RETURN = range(10)
-# What a block held: bits of the `flags` value.
+# What occurred in a block: bits of the `flags` value.
 SAW_NEGATIVE_ID, SAW_HUGE_ID, SAW_FRACTION, SAW_LARGE_WEIGHT = 1, 2, 4, 8
 
 NEWLINE, RETURN, TAB, SPACE, COMMA, SEMICOLON, QUOTE = 10, 13, 9, 32, 44, 59, 34
@@ -33,7 +33,7 @@ strtod_l = c_function("strtod_l", float64, intp, intp, intp)
 
 
 def c_locale() -> int:
-    """The "C" locale, so that a decimal point is a point whatever the application has set."""
+    """The "C" locale, so that the decimal point is a point in every application."""
     libc = ctypes.CDLL(None)
     libc.newlocale.restype = ctypes.c_void_p
     return int(libc.newlocale(0x1FBF, b"C", None))  # LC_ALL_MASK
@@ -103,7 +103,7 @@ def ends_text_field(text: Any, p: Any, separator: Any) -> Any:
 
 @inline
 def lone_return(text: Any, p: Any) -> Any:
-    """A carriage return inside a line: the line ends of an old Mac, or damage."""
+    """Whether there is a carriage return inside a line: old Mac line ends, or damage."""
     return text[p] == RETURN and text[p + 1] != NEWLINE and text[p + 1] != RETURN
 
 
@@ -136,7 +136,7 @@ def read_integer(text: Any, p: Any) -> Any:
 
 @inline
 def read_number(text: Any, p: Any, locale: Any) -> Any:
-    """(value, is_integer, end) of a decimal number; end is `p` when it is none."""
+    """(value, is_integer, end) of a decimal number; end is `p` when there is none."""
     q = p
     negative = text[q] == 45
     if negative or text[q] == 43:
@@ -191,7 +191,7 @@ def not_a_number_word(text: Any, p: Any) -> Any:
     """Whether the field at `p` spells nan or inf(inity), with or without a sign."""
     if text[p] == 45 or text[p] == 43:
         p += 1
-    # One letter at a time: the block ends with a newline, and behind that nothing may be read.
+    # One letter at a time: nothing may be read past the newline that ends the block.
     if text[p] | 32 == 110:
         return text[p + 1] | 32 == 97 and text[p + 2] | 32 == 110
     return text[p] | 32 == 105 and text[p + 1] | 32 == 110 and text[p + 2] | 32 == 102
@@ -201,7 +201,7 @@ def not_a_number_word(text: Any, p: Any) -> Any:
 def read_weight(text: Any, p: Any, allow_negative: Any, locale: Any, separator: Any) -> Any:
     """(status, value, is_integer, end) of a weight field."""
     value, integer, q = read_number(text, p, locale)
-    # A comma that does not part fields is a decimal comma, which we do not read.
+    # A comma that does not separate fields is a decimal comma, which is not supported.
     if q == p or not ends_field(text[q]) or (text[q] == COMMA and separator != COMMA):
         if not_a_number_word(text, p):
             return NOT_FINITE, 0.0, False, q
@@ -361,7 +361,7 @@ def split_string_edges(
 
 @kernel
 def copy_spans(text: Any, starts: Any, ends: Any, offsets: Any, out: Any) -> Any:
-    """Copy the spans of `text` one behind the other; `offsets` says where each begins in `out`."""
+    """Copy the spans of `text` one after the other; `offsets` says where each begins in `out`."""
     for i in range(starts.size):
         at = offsets[i]
         for p in range(starts[i], ends[i]):
@@ -380,7 +380,7 @@ def count_fields(text: Any) -> Any:
 
 @kernel
 def parse_adjacency(text: Any, comments: Any, sources: Any, targets: Any, alone: Any) -> Any:
-    """Lines `source target ...` to edges; `alone` receives sources without a target.
+    """Parse lines `source target ...` into edges; `alone` receives sources without a target.
 
     Returns (status, edges, alone, where, flags).
     """

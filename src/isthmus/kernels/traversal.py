@@ -1,10 +1,9 @@
-"""Breadth-first search over edges that are all near, turning round when that is less work.
+"""Direction-optimising breadth-first search over edges that are all near (Beamer, Asanović, Patterson 2012).
 
-BFS after Beamer, Asanović, Patterson (2012): while the frontier is small, its edges are followed (top down); when
-it holds a large part of the edges, the unvisited vertices look for a parent in it instead (bottom up) and stop at
-the first.
+While the frontier is small, its edges are followed (top-down). When it holds a large part of the edges, each unvisited
+vertex looks for a parent in the frontier instead, and stops at the first (bottom-up).
 
-Queues are shared; threads fill a small buffer of their own and reserve room for it with one atomic addition.
+Queues are shared; each thread fills a small buffer and reserves room for it with one atomic addition.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from isthmus.kernels.gang import FREE, LINE, meet
 
 UNSEEN = np.iinfo(np.int32).max
 BUFFER = 1024
-SHORT = 16  # edges of a mean vertex, up to which members part a level evenly by vertices
+SHORT = 16  # mean degree up to which a level is divided evenly by vertices
 TURN = 64  # vertices of a queue that a member takes at once
-MOST_WALKED = 1 << 23  # edges after which a kernel comes back, so that an interrupt is heard
+MOST_WALKED = 1 << 23  # edges after which a kernel returns, so that an interrupt is noticed
 
 
 @inline
@@ -60,7 +59,7 @@ def top_down_alone(
     queue: Any, size: Any, list_begins: Any, list_ends: Any, targets: Any, levels: Any, level: Any, limit: Any, out: Any,
     most_edges: Any, counted: Any,
 ) -> Any:  # fmt: skip
-    """Whole levels on one thread while they are small; counted[k, :] = the vertices and edges of the k-th.
+    """Search whole levels with one thread while they are small; counted[k, :] = the vertices and edges of the k-th.
 
     Returns (vertices in the queue, whether they are in `out`, levels done, edges of the queue).
     """
@@ -91,7 +90,7 @@ def top_down_alone(
     return size, swapped, done, edges
 
 
-HEAD, EDGES = FREE, FREE + 3 * LINE  # three of each, for levels in turn: one is cleared while others look at two
+HEAD, EDGES = FREE, FREE + 3 * LINE  # three of each, used in turn by levels: one is cleared while members may read the other two
 LINES = 6
 
 
@@ -100,7 +99,7 @@ def follow(
     first: Any, last: Any, piles: Any, sizes: Any, list_begins: Any, list_ends: Any, targets: Any, levels: Any, level: Any, out: Any,
     count: Any,
 ) -> Any:  # fmt: skip
-    """Follow the edges of first:last of the vertices in all piles, one behind the other; finds go to `out`.
+    """Follow the edges of vertices first:last of all piles taken together; vertices found go to `out`.
 
     Returns (vertices in `out`, edges of those found).
     """
@@ -124,11 +123,11 @@ def descend(
     member: Any, members: Any, gate: Any, piles: Any, sizes: Any, edges: Any, list_begins: Any, list_ends: Any, targets: Any,
     levels: Any, level: Any, limit: Any, least_edges: Any, most_edges: Any, counted: Any,
 ) -> Any:  # fmt: skip
-    """Whole levels, all members together, while they are neither too small nor too large for that.
+    """Search whole levels with all members while a level has between `least_edges` and `most_edges` edges.
 
-    Each member has a pile of its own for what it finds, piles[level % 2, member], of sizes[level % 3, member, 0]. Where lists are
-    short, each takes the same part of them all in every level, so that what is close together stays with one member.
-    counted[k, :] = the vertices and edges of the k-th level; the last row gets (vertices now, levels done, their edges).
+    Each member puts the vertices it finds into its own pile, piles[level % 2, member], of sizes[level % 3, member, 0]. If lists
+    are short, each member takes the same part of the piles in every level, so that nearby vertices stay with one member.
+    counted[k, :] = the vertices and edges of the k-th level; the last row gets (vertices now, levels done, edges now).
     """
     done = 0
     walked = int64(0)
@@ -186,7 +185,7 @@ def bottom_up(
         for v in range(word << 6, min((word + 1) << 6, last)):
             if levels[v] != UNSEEN:
                 continue
-            for e in range(uint64(list_begins[v]), uint64(list_ends[v])):  # unsigned: no look at whether an index counts from the end
+            for e in range(uint64(list_begins[v]), uint64(list_ends[v])):  # unsigned: no check for negative indices
                 u = uint64(targets[e])
                 if front[u >> uint64(6)] >> (u & uint64(63)) & uint64(1):
                     levels[v] = level
@@ -207,7 +206,7 @@ def queue_to_bits(queue: Any, size: Any, front: Any) -> Any:
 
 @kernel
 def bits_to_queue(front: Any, list_begins: Any, list_ends: Any, queue: Any) -> Any:
-    """(vertices, their edges)."""
+    """List the set bits in `queue`; returns (vertices, their edges)."""
     count = 0
     edges = int64(0)
     for word in range(front.size):
@@ -234,10 +233,10 @@ def count_edges(queue: Any, size: Any, list_begins: Any, list_ends: Any) -> Any:
 
 @kernel
 def mean_weight(weights: Any, list_begins: Any, list_ends: Any, first: Any, last: Any, base: Any, step: Any, most: Any) -> Any:
-    """The mean size of every step-th weight in the lists of first:last, at most `most` of them; edge e's is weights[e - base]."""
+    """The mean absolute value of every step-th weight in the lists of first:last, at most `most`; weights[e - base] is that of edge e."""
     total = 0.0
     count = 0
-    skip = int64(0)  # edges to pass over before the next that counts
+    skip = int64(0)  # edges to skip before the next sample
     for u in range(first, last):
         e = list_begins[u] + skip
         while e < list_ends[u] and count < most:
@@ -252,7 +251,7 @@ def mean_weight(weights: Any, list_begins: Any, list_ends: Any, first: Any, last
 
 @kernel
 def mean(weights: Any, step: Any) -> Any:
-    """The same of all weights, where lists have no gaps."""
+    """The mean of every step-th weight, if lists have no gaps."""
     total = 0.0
     count = 0
     for e in range(0, weights.size, step):

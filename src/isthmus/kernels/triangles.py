@@ -1,7 +1,7 @@
-"""Lists of neighbours in a table, made simple, and the triangles between them.
+"""Triangle counting on lists of neighbours in a table, after removing repeated neighbours.
 
-An entry is 2 * neighbour + a bit. As gathered the bit is the direction of the edge; in a simple list, sorted and every
-neighbour once, it says that there are edges in both directions.
+An entry is 2 * neighbour + a bit. When gathered, the bit is the direction of the edge. In a simple list (sorted, each
+neighbour once) the bit is set if there are edges in both directions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numba import int64, uint32
 from isthmus.kernels.atomics import atomic_add
 from isthmus.kernels.compile import inline, kernel
 
-SHORT = 24  # entries up to which inserting is faster than sorting
+SHORT = 24  # entries up to which insertion sort is faster
 
 
 @kernel
@@ -45,7 +45,7 @@ def sort_short(row: Any) -> Any:
 
 @kernel
 def simplify(first: Any, last: Any, base: Any, offsets: Any, cursors: Any, table: Any, count: Any, degrees: Any) -> Any:
-    """Make the lists of first:last simple; cursors then stand behind their last entry.
+    """Make the lists of first:last simple; cursors are then at their ends.
 
     `count`: also add every neighbour to the degrees of both its ends.
     """
@@ -76,9 +76,9 @@ def count_triangles(
     first: Any, last: Any, base: Any, table: Any, near: Any, near_end: Any, near_base: Any, near_table: Any,
     offsets: Any, cursors: Any, counts: Any,
 ) -> Any:  # fmt: skip
-    """Triangles v, a, w with v in first:last, a among v's neighbours and in near:near_end, w a neighbour of both.
+    """Count triangles v, a, w with v in first:last, a a neighbour of v in near:near_end, w a neighbour of both.
 
-    Each corner counts the edges between the other two. All lists go up in rank, so a triangle is met once.
+    Each corner counts the edges between the other two. All lists go up in rank, so each triangle is counted once.
     """
     for v in range(first, last):
         low, high = offsets[v] - base, int64(cursors[v])

@@ -1,7 +1,7 @@
 """Union-find over edges that are all near, with neighbour sampling (Afforest; Sutton, Ben-Nun, Barak 2018).
 
-Linking two neighbours of every vertex already makes the giant component, which a small sample identifies; its
-vertices are then skipped, as an edge that leaves the component is seen from its other end.
+Linking two neighbours of every vertex already forms the giant component, which a small sample identifies. Its vertices
+are then skipped, since the other end of an edge that leaves the component also has that edge.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def link(parents: Any, u: Any, v: Any) -> Any:
         if above == high and int64(atomic_cas(parents, high, parents.dtype.type(high), parents.dtype.type(low))) == high:
             return
         up = parents[int64(parents[high])]
-        if above != high:  # on the way up: chains of threads that met head to tail get shorter
+        if above != high:  # compress the path on the way up: concurrent links may have made long chains
             parents[high] = up
         a, b = int64(up), int64(parents[low])
 

@@ -1,4 +1,4 @@
-"""Which partitions have something waiting, and how urgent it is: the least value, times a sign, of their marked vertices."""
+"""Urgency of partitions with active vertices: the least value, times a sign, of their marked vertices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from isthmus.kernels.rows import skip_unmarked
 
 @inline
 def note(u: Any, p: Any, last: Any, values: Any, sign: Any, marks: Any, urgency: Any) -> Any:
-    """Vertex u is marked; who lies behind its partition has no edges, so nothing to do."""
+    """Update the urgency of partition p by marked vertex u. A vertex past the end of its partition has no edges and is unmarked."""
     if p < 0 or u >= last[p]:
         marks[u] = 0
     else:
@@ -21,7 +21,7 @@ def note(u: Any, p: Any, last: Any, values: Any, sign: Any, marks: Any, urgency:
 
 @kernel
 def note_rows(rows: Any, first: Any, last: Any, values: Any, sign: Any, marks: Any, urgency: Any) -> Any:
-    """These vertices are marked; `first`, `last`: the vertices of each partition."""
+    """Update urgencies by these marked vertices; partition p has the vertices first[p]:last[p]."""
     for i in range(rows.size):
         u = np.int64(rows[i])
         note(u, np.searchsorted(first, u, side="right") - 1, last, values, sign, marks, urgency)
@@ -29,7 +29,7 @@ def note_rows(rows: Any, first: Any, last: Any, values: Any, sign: Any, marks: A
 
 @kernel
 def note_range(begin: Any, end: Any, first: Any, last: Any, values: Any, sign: Any, marks: Any, urgency: Any) -> Any:
-    """Look for marked vertices among begin:end, while others may be marking more."""
+    """Update urgencies by the marked vertices of begin:end; other threads may mark more meanwhile."""
     words = marks.view(np.uint64)
     p = np.searchsorted(first, begin, side="right") - 1
     u = np.int64(begin) - 1

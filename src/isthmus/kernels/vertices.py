@@ -31,7 +31,7 @@ def take_range(first: Any, last: Any, marks: Any, all_active: Any, values: Any, 
 
 @kernel
 def take_again(rows: Any, values: Any, residual: Any, deltas: Any) -> Any:
-    """As `take_rows`, while others may be adding to the residuals."""
+    """As `take_rows`, while other threads may add to the residuals."""
     bits = residual.view(np.int64)
     for i in range(rows.size):
         u = int64(rows[i])
@@ -42,7 +42,7 @@ def take_again(rows: Any, values: Any, residual: Any, deltas: Any) -> Any:
 
 @kernel
 def mark_equal(values: Any, wanted: Any, list_begins: Any, list_ends: Any, marks: Any, first: Any, last: Any) -> Any:
-    """Mark the vertices that have a value and any edge; returns how many."""
+    """Mark the vertices that have value `wanted` and at least one edge; returns how many."""
     count = 0
     for u in range(first, last):
         marks[u] = values[u] == wanted and list_ends[u] > list_begins[u]
@@ -52,7 +52,7 @@ def mark_equal(values: Any, wanted: Any, list_begins: Any, list_ends: Any, marks
 
 @kernel
 def mark_left(left: Any, marks: Any, first: Any, last: Any) -> Any:
-    """Take the marked vertices out of those left, and mark these instead; returns how many."""
+    """Remove the marked vertices from `left`, then mark exactly the vertices in `left`; returns how many."""
     count = 0
     for u in range(first, last):
         still = left[u] & (marks[u] ^ uint8(1))
@@ -64,7 +64,7 @@ def mark_left(left: Any, marks: Any, first: Any, last: Any) -> Any:
 
 @kernel
 def mark_others(first: Any, last: Any, marks: Any, all_active: Any, held: Any, out: Any) -> Any:
-    """Mark the marked vertices (`all_active`: all) that are not held; returns how many."""
+    """Mark in `out` the marked vertices (`all_active`: all) that are not held; returns how many."""
     count = 0
     for u in range(first, last):
         out[u] = (all_active or marks[u]) and not held[u]
@@ -74,7 +74,7 @@ def mark_others(first: Any, last: Any, marks: Any, all_active: Any, held: Any, o
 
 @kernel
 def defer_range(first: Any, last: Any, marks: Any, next_marks: Any, values: Any, bound: Any, sign: Any) -> Any:
-    """Put the marked vertices whose value, times the sign, exceeds the bound off to the next iteration; returns how many stay."""
+    """Defer marked vertices whose value, times the sign, exceeds the bound to the next iteration; returns how many stay marked."""
     count = 0
     for u in range(first, last):
         if marks[u]:
@@ -121,7 +121,7 @@ def reach(distances: Any, infinity: Any) -> Any:
     """(how many distances are not infinite, the largest of these or 0)."""
     count = 0
     farthest = distances.dtype.type(0)
-    for distance in distances:  # no branch: whether a vertex is reached is hard to foresee
+    for distance in distances:  # no branch: it would be hard to predict
         reached = distance != infinity
         count += reached
         far = distance if reached else distances.dtype.type(0)

@@ -1,1 +1,1 @@
-"""How far memory is reached: what a link costs, and the ways to read through it."""
+"""Access to far memory: the costs of a link, and the ways to read through it."""

@@ -1,7 +1,7 @@
-"""What is known of disks: measured once, remembered per file system, measured again when asked or when the memory is damaged.
+"""Disk profiles: measured once, kept in a file per file system, measured again on request or when that file is damaged.
 
-A device number may name another disk after the next boot, so a disk is known by the id of its file system, and where
-there is none (network mounts) by where it is mounted from.
+A device number may name another disk after the next boot. So a disk is identified by the id of its file system, or by its
+mount source if it has no id (network mounts).
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from isthmus.link.measure import ROUNDS, Samples, Say, ignore, measure_folder, m
 from isthmus.link.ssd import GUESS
 from isthmus.progress import SILENT, Progress
 
-VERSION = 2  # of the file of memories; the first had no number, and disks by device number
-QUICK = 3  # rounds when a run has to measure before it can begin
+VERSION = 2  # of the file of profiles; version 1 had no number and identified disks by device number
+QUICK = 3  # rounds when a run must measure before it starts
 WAIT = 60.0  # seconds for another process to finish measuring; it may have been stopped
 
 
 @dataclass(frozen=True)
 class Memory:
-    """A profile and when it was measured, in seconds since 1970; None where that was not written down."""
+    """A profile and when it was measured, in seconds since 1970; None if that was not recorded."""
 
     profile: Profile
     when: float | None
 
 
 def cache_folder() -> Path:
-    """Where Isthmus remembers things between runs."""
+    """The folder where Isthmus keeps data between runs."""
     base = os.environ.get("ISTHMUS_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "isthmus"
     return Path(base)
 
@@ -53,13 +53,13 @@ def memory_file() -> Path:
 def calibrate(path: str | Path = ".", progress: Progress = SILENT) -> Profile:
     """Measure the disk that a folder or store lies on, in a few seconds, and remember it for later runs.
 
-    A store is read; in a folder, a test file of up to 1 GB is written, which has no name and is gone afterwards.
+    A store is read; in a folder, a temporary test file of up to 1 GB is written.
     """
     return survey(path, progress)[1]
 
 
 def survey(path: str | Path, progress: Progress = SILENT, say: Say = ignore) -> tuple[Samples, Profile]:
-    """Measure and remember; says what is odd about the disk, and when its profile could not be kept."""
+    """Measure a disk and remember its profile; `say` gets a note if the rates vary widely or the profile cannot be saved."""
     place = checked_place(path)
     with alone(say), contextlib.ExitStack() as stack:
         graph = stack.enter_context(open_graph(place)) if is_store(place) else None
@@ -79,7 +79,7 @@ def survey(path: str | Path, progress: Progress = SILENT, say: Say = ignore) -> 
 def profile_of(arrays: list[FarArray], may_measure: bool = True, say: Say = ignore) -> Profile:
     """The remembered profile of the disk that a store's arrays lie on.
 
-    Where there is none, the disk is measured now; but a small store, or a run that has no use for it, takes a guess.
+    If there is none, the disk is measured now; a small store, or a run that needs no measurement, uses a default profile.
     """
     array = largest(arrays)
     disk = disk_of(array.open_file().descriptor)
@@ -89,7 +89,7 @@ def profile_of(arrays: list[FarArray], may_measure: bool = True, say: Say = igno
         return GUESS
     say("measuring the disk, once; isthmus calibrate does it again")
     with alone(say):
-        if known := recall(disk):  # by whoever was here before
+        if known := recall(disk):  # another process measured it while this one waited
             return known.profile
         samples = measure_stored(array, QUICK)
         profile = samples.profile(name_of(array.open_file().path.parent))
@@ -119,7 +119,7 @@ def name_of(path: Path) -> str:
 
 
 def disk_of(place: Path | int) -> tuple[str, str]:
-    """A lasting name for the disk that a path or an open file is on, and the one that it had in the first version."""
+    """(A lasting name for the disk of a path or open file, its name in version 1 of the file of profiles)."""
     number = os.statvfs(place).f_fsid
     device = os.stat(place).st_dev
     return f"fs {number:x}" if number else mount_source(device) or str(device), str(device)
@@ -137,7 +137,7 @@ def mount_source(device: int) -> str:
 
 
 def recall(disk: tuple[str, str]) -> Memory | None:
-    """What is remembered of a disk; None where that is nothing, or damaged."""
+    """The remembered profile of a disk; None if there is none or it is damaged."""
     known = memories()
     for name in disk:
         with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError):
@@ -146,7 +146,7 @@ def recall(disk: tuple[str, str]) -> Memory | None:
 
 
 def memories() -> dict[str, Any]:
-    """Everything that was remembered, as it was written; nothing where the file is missing or damaged."""
+    """All entries of the file of profiles, as written; empty if the file is missing or damaged."""
     try:
         written = json.loads(memory_file().read_text())
     except (OSError, ValueError, RecursionError):
@@ -158,7 +158,7 @@ def memories() -> dict[str, Any]:
 
 
 def decode(entry: Any) -> Memory:
-    """A profile that policies can divide by, or an error. The first version had neither time nor rates nor compaction."""
+    """An entry as a profile with positive rates, or an error. Version 1 had no time, rates or compaction."""
     fields = dict(entry)
     when = fields.pop("when", None)
     fields["rates"] = tuple((depth, rate) for depth, rate in fields.get("rates", ()))
@@ -174,12 +174,12 @@ def decode(entry: Any) -> Memory:
 
 
 def remember(disk: tuple[str, str], profile: Profile) -> bool:
-    """Write a profile down, beside those of other disks; False where that cannot be done. Call it `alone`."""
+    """Save a profile beside those of other disks; False if that fails. Call it inside `alone`."""
     return write({**without(disk), disk[0]: {"when": time.time(), **asdict(profile)}})
 
 
 def forget(path: str | Path) -> bool:
-    """Remember the disk of a folder or store no longer; False where nothing was remembered of it."""
+    """Delete the profile of the disk of a folder or store; False if there was none."""
     disk = disk_of(checked_place(path))
     with alone():
         rest = without(disk)
@@ -191,7 +191,7 @@ def without(disk: tuple[str, str]) -> dict[str, Any]:
 
 
 def write(disks: dict[str, Any]) -> bool:
-    """Replace the file of memories in one step."""
+    """Replace the file of profiles in one step."""
     path = memory_file()
     fresh = path.with_suffix(f".{os.getpid()}")
     try:
@@ -208,9 +208,9 @@ def write(disks: dict[str, Any]) -> bool:
 
 @contextlib.contextmanager
 def alone(say: Say = ignore) -> Iterator[None]:
-    """One process at a time measures, so that it has the disk to itself, and writes down what it found.
+    """Let one process at a time measure and save its profile, so that it has the disk to itself.
 
-    Whoever has waited for WAIT seconds goes on, and so does everyone where the folder cannot be locked.
+    A process that has waited for WAIT seconds continues. If the folder cannot be locked, no process waits.
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):

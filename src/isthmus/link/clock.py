@@ -1,23 +1,23 @@
-"""The modelled clock: host cores, a link and a device, each busy with one thing at a time, all three at once.
+"""The modelled clock: host cores, a link and a device work in parallel, each on one thing at a time.
 
-A job is a task on its way: the host may have to pack its lists, its bytes cross the link into a near buffer, then a
-kernel works on them. What is next in a job waits for what is before; a transfer also waits for a buffer (and, where
-streams are limited, for a stream), which the kernel before gives back. A resource that becomes free takes the job
-that was submitted first among those that can use it. A streamed job has no buffer: its kernel fetches the bytes itself
-(zero-copy, managed pages), so it starts with its transfer and is done when both are.
+A job has up to three steps: the host packs its lists if needed, its bytes cross the link into a near buffer, then a
+kernel processes them. Each step waits for the one before. A transfer also waits for a free buffer (and, where streams
+are limited, for a free stream); a kernel frees its buffer when it ends. A free resource takes the earliest submitted job
+that can use it. A streamed job has no buffer: its kernel fetches the bytes itself (zero-copy, managed pages), so it
+starts with its transfer and ends when both are done.
 
-Time is that of the device. Whoever drives the clock submits jobs, asks which one is `ready`, and says what the device does:
-`run` a job, run another kernel on what is near already, or `wait` for the next job. So a schedule can look at
-`pending` transfers before it decides (Scaph runs partitions again only while some are). All is exact arithmetic in
-the order of the calls: the same calls give the same times.
+`now` is the time of the device. The caller submits jobs, asks which one is `ready`, and says what the device does:
+`run` a job, run another kernel on near data, or `wait` for the next job. So a schedule can look at `pending` transfers
+before it decides (Scaph reruns partitions only while transfers are pending). The same calls in the same order give
+exactly the same times.
 
     clock = Clock(buffers=4, cores=10)
     for task in tasks:
         clock.submit(host=..., link=..., device=...)
     timeline = clock.finish()
 
-Left out: the two directions of the link share it; kernels of several streams run one after the other; a kernel that
-waits for the link does not keep others from the device.
+Simplifications: both directions share the link; kernels of several streams run one after the other; a kernel that
+waits for the link does not block the device.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NEVER = float("inf")
 
 @dataclass(eq=False)
 class Job:
-    """A task on its way to the device. Times are modelled instants; NEVER while they are not known."""
+    """A task to pack, transfer and run. Times are modelled instants; NEVER if not known yet."""
 
     number: int
     link: float  # seconds of transfer
@@ -41,7 +41,7 @@ class Job:
     streamed: bool
     what: Any
     submitted: float
-    packed: float  # when the host was done with it
+    packed: float  # when the host had packed it
     near: float = NEVER  # when its kernel may start
     moved: float = NEVER  # when its last byte has crossed the link
     done: float = NEVER
@@ -49,7 +49,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Span:
-    """A resource at work."""
+    """An interval in which a resource is busy."""
 
     resource: str
     start: float
@@ -73,36 +73,36 @@ class Timeline:
         return self.end - self.start
 
     def busy(self, resource: str) -> float:
-        """Seconds that a resource was at work; of the host, the mean over its cores."""
+        """Seconds that a resource was busy; for the host, the mean over its cores."""
         seconds = sum((span.end - span.start) * span.cores for span in self.spans if span.resource == resource)
         return seconds / self.cores if resource == HOST else seconds
 
     def pending(self, at: float) -> int:
-        """Transfers that had been asked for and were not over at an instant."""
+        """Transfers submitted but not finished at an instant."""
         return sum(job.submitted <= at < job.moved for job in self.jobs)
 
 
 class Clock:
-    """Modelled time. `buffers` transfers can be near or on their way at once; `streams` jobs, where that is limited."""
+    """Modelled time. At most `buffers` transfers are near or under way at once, and at most `streams` jobs if given."""
 
     def __init__(self, buffers: int = 4, cores: int = 1, streams: int | None = None) -> None:
-        self.now = 0.0  # of the device: what it was last told to do is over
-        self._cores = [0.0] * cores  # from when on each is free
+        self.now = 0.0  # of the device: when its last kernel ended
+        self._cores = [0.0] * cores  # when each becomes free
         self._link = 0.0
         self._buffers = [0.0] * buffers
         self._streams = None if streams is None else [0.0] * streams
         self._queue: list[Job] = []  # not yet on the link
         self._coming: list[Job] = []  # on the link or near, not yet run; the earlier arrival first
-        self._last = 0.0  # when the last thing begun so far is over
+        self._last = 0.0  # when everything started so far has ended
         self._line = Timeline(0.0, cores=cores)
 
     def submit(
         self, host: float = 0.0, link: float = 0.0, device: float = 0.0, *,
         cores: int | None = None, streamed: bool = False, buffered: bool | None = None, what: Any = None,
     ) -> Job:  # fmt: skip
-        """A job that starts now. The host part takes all cores unless told otherwise; `what` is for the caller.
+        """Submit a job now. Packing uses all host cores unless told otherwise; `what` is for the caller.
 
-        A streamed job has no buffer, others do, unless `buffered` says so.
+        A streamed job has no buffer and other jobs have one, unless `buffered` says otherwise.
         """
         packed = self._pack(host, cores or len(self._cores)) if host else self.now
         buffered = not streamed if buffered is None else buffered
@@ -113,7 +113,7 @@ class Clock:
 
     @property
     def pending(self) -> int:
-        """Transfers that are not over now."""
+        """Transfers that have not finished now."""
         self._advance(self.now)
         return len(self._queue) + sum(job.moved > self.now for job in self._line.jobs if job.moved < NEVER)
 
@@ -127,16 +127,16 @@ class Clock:
         while not self._coming:
             start, job = self._next()
             if job is None:
-                raise RuntimeError(f"the modelled clock stands still: {len(self._queue)} transfers, and no buffer that is given back")
+                raise RuntimeError(f"the modelled clock cannot advance: {len(self._queue)} transfers wait and no buffer will be freed")
             self._start(job, start)
         self.now = max(self.now, self._coming[0].near)
         self._advance(self.now)
         return self._coming[0]
 
     def run(self, job: Job | None = None, seconds: float | None = None, keep: bool = False) -> None:
-        """The device works: on a job that is ready, or on what is near already.
+        """Run a kernel on the device: of a job that is ready, or on near data.
 
-        The job's buffer is free when its kernel is done, unless it is kept: then `release` gives it back.
+        The job's buffer is freed when its kernel ends; with `keep`, `release` frees it.
         """
         if job is not None and (job not in self._coming or job.near > self.now):
             raise ValueError(f"job {job.number} is not ready at {self.now}")
@@ -154,20 +154,20 @@ class Clock:
                 self.release(job)
 
     def release(self, job: Job) -> None:
-        """Give a kept buffer back."""
+        """Free a kept buffer."""
         if job.buffered:
             heapq.heappush(self._buffers, max(self.now, job.done))
             job.buffered = False
 
     def alone(self, resource: str, seconds: float) -> None:
-        """Something that nothing overlaps with: it waits for all that was begun, and all that follows waits for it."""
+        """Work that overlaps with nothing: it waits for everything before it, and everything after waits for it."""
         self._drain()
         start, end = self._last, self._last + seconds
         self._note(resource, start, end, None, len(self._cores) if resource == HOST else 1)
         self._settle(end)
 
     def finish(self) -> Timeline:
-        """Run what is left, in the order it arrives, and wait for everything; what follows is another timeline."""
+        """Run the remaining jobs in order of arrival, wait for everything, and start a new timeline; returns the old one."""
         self._drain()
         self._settle(self._last)
         line, self._line = self._line, Timeline(self.now, cores=len(self._cores))
@@ -180,12 +180,12 @@ class Clock:
         self._last = max(self._last, self.now)
 
     def _settle(self, at: float) -> None:
-        """Every resource is free from an instant on."""
+        """Make every resource free from an instant on."""
         self.now = self._link = self._last = at
         self._cores = [at] * len(self._cores)
 
     def _pack(self, seconds: float, cores: int) -> float:
-        """Give some cores work; returns when it is over."""
+        """Let some cores pack; returns when they finish."""
         if cores > len(self._cores):
             raise ValueError(f"the host has {len(self._cores)} cores, and {cores} were asked for")
         self._cores.sort()
@@ -197,7 +197,7 @@ class Clock:
         return end
 
     def _next(self) -> tuple[float, Job | None]:
-        """When a transfer starts next, and which; none can while every buffer or stream is held."""
+        """The start and job of the next transfer; none can start while every buffer or stream is in use."""
         stream = 0.0 if self._streams is None else self._streams[0] if self._streams else NEVER
         buffer = self._buffers[0] if self._buffers else NEVER
         best, chosen = NEVER, None
@@ -219,7 +219,7 @@ class Clock:
         self._coming.append(job)
 
     def _advance(self, until: float) -> None:
-        """Start every transfer that can start by then."""
+        """Start every transfer that can start by an instant."""
         while self._queue:
             start, job = self._next()
             if job is None or start > until:

@@ -1,8 +1,8 @@
-"""What a modelled device is: figures of a GPU, its host and what joins them, each with its source.
+"""Modelled devices: figures of a GPU, its host and their interconnect, each with its source.
 
-Built-in devices are the files of `profiles/`; a user adds one by writing another. Figures are published
-micro-benchmarks and data sheets, and are frozen: nothing is ever fitted to the run times of a graph system, so that what
-the model says of one is a prediction. `costs.py` has the formulas they go into, docs/model.md how to add a device.
+Built-in devices are the files of `profiles/`; a user adds one by writing another. Figures come from published
+micro-benchmarks and data sheets, and never change to fit the run times of a graph system, so the model's times are
+predictions. `costs.py` has the formulas that use them, docs/model.md says how to add a device.
 
 A file may begin with `base = "rtx2080ti"` and then give only what differs.
 """
@@ -19,9 +19,9 @@ from isthmus.errors import OptionError
 from isthmus.link.link import Profile
 
 PREFIX = "model:"
-LEAST_PAGE, MOST_BYTES, MOST_CORES = 512, 1 << 30, 1 << 16  # of a page, of a block of pages, of a host
-MOST_REQUEST = 2048  # bytes, so that the least buffer holds a list wherever its requests begin
-FASTER = 1.1  # a kernel may read host memory a little faster than the copy engine was measured to
+LEAST_PAGE, MOST_BYTES, MOST_CORES = 512, 1 << 30, 1 << 16  # bytes of a page, bytes of a block of pages, cores of a host
+MOST_REQUEST = 2048  # bytes, so that the smallest buffer holds a list at any alignment
+FASTER = 1.1  # a kernel may read host memory up to 10 % faster than the measured copy engine
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class Bus:
     """The interconnect: bytes per second, seconds, bytes."""
 
     bandwidth: float  # explicit copies to the device
-    back_bandwidth: float  # and from it
+    back_bandwidth: float  # explicit copies from the device
     transfer_seconds: float  # of the copy engine, before the first byte of a copy
     copy_seconds: float  # of a copy that the host waits for
-    request_bytes: int  # of the largest request: a line
-    sector_bytes: int  # of the smallest
+    request_bytes: int  # largest request: a line
+    sector_bytes: int  # smallest request
     in_flight: int  # requests under way at once
     direct: tuple[float, ...]  # bandwidth of a kernel that reads far memory by requests of 1, 2, ... sectors
 
@@ -45,8 +45,8 @@ class Paging:
     page_bytes: int
     first_bytes: int  # a single fault brings this much
     block_bytes: int  # the most that one fault can bring, and what is evicted
-    grow_share: float  # a region of which more than this is wanted or near comes whole
-    batch_faults: int  # handled together
+    grow_share: float  # a region migrates whole if more than this share is near or wanted
+    batch_faults: int  # faults handled together
     fault_seconds: float  # of a batch
     peak_share: float  # of the bulk bandwidth
 
@@ -67,8 +67,8 @@ class Host:
     """The processor that packs lists."""
 
     cores: int
-    pack_bandwidth: float  # bytes of lists that lie side by side, one core of all
-    fetch_bytes: int  # what memory gives at least
+    pack_bandwidth: float  # bytes per second of adjacent lists, per core while all cores pack
+    fetch_bytes: int  # smallest fetch from host memory
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Device:
     sources: dict[str, str]  # of every figure, by "section.key"
 
     def profile(self) -> Profile:
-        """What policies see: the cost of bulk bytes, of full requests, and of packing lists as long as a request, unaligned."""
+        """The costs that policies use: bulk bytes, full requests, and packing unaligned lists as long as a request."""
         line, host = self.link.request_bytes, self.host
         rate = self.link.direct[-1] / line
         packing = host.cores * host.pack_bandwidth * 2 * line / (2 * line + host.fetch_bytes)
@@ -144,7 +144,7 @@ def parse(text: str, file: str) -> Device:
 
 
 def section(file: str, table: str, kind: type[Any], given: Any, inherited: dict[str, Any], sources: dict[str, str]) -> Any:
-    """One table of figures, as the dataclass that it fills; notes their sources."""
+    """One table of figures as its dataclass; adds their sources to `sources`."""
     if not isinstance(given, dict):
         raise OptionError(f"{file}: {table}: expected a table of figures, {got(given)}")
     known = {field.name: str(field.type) for field in fields(kind)}
@@ -180,7 +180,7 @@ def figure(where: str, entry: Any, kind: str) -> tuple[Any, str]:
 
 
 def checked(device: Device, file: str) -> Device:
-    """The device, if its figures fit together."""
+    """The device, if its figures are consistent."""
     link, managed, near = device.link, device.managed, device.near
     for where, share in (
         ("[managed] grow_share", managed.grow_share), ("[managed] peak_share", managed.peak_share), ("[near] push_share", near.push_share)
@@ -205,13 +205,13 @@ def checked(device: Device, file: str) -> Device:
     if len(link.direct) != steps:
         raise OptionError(f"{file}: [link] direct: expected {steps} bandwidths, one for every number of sectors, got {len(link.direct)}")
     if list(link.direct) != sorted(link.direct) or link.direct[-1] > FASTER * link.bandwidth:
-        top = f"{link.bandwidth:g}, which is that of bulk"
-        raise OptionError(f"{file}: [link] direct: expected bandwidths that ascend, to about {top}, got {list(link.direct)}")
+        top = f"{link.bandwidth:g} (the bulk bandwidth)"
+        raise OptionError(f"{file}: [link] direct: expected ascending bandwidths up to about {top}, got {list(link.direct)}")
     return device
 
 
 def positive(value: Any) -> bool:
-    """A number that no device will ever be beyond, and whose products with bytes stay finite."""
+    """Whether a value is a number in the range of real devices; products of such numbers with bytes stay finite."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 1e-18 <= value <= 1e18
 
 

@@ -1,8 +1,8 @@
-"""Hints for unified memory, and what each means for edges, which are only read.
+"""Hints for unified memory, and their effect on edges, which are only read.
 
-Grus (Wang et al., TACO 2021), section 3.2 and Table 1. Without any, a page that is not near faults, migrates, and when
-near memory is full sends the page that was used longest ago back. At most one of accessed-by, preferred-location
-and read-mostly holds for the same data; each goes with prefetching.
+Grus (Wang et al., TACO 2021), section 3.2 and Table 1. Without a hint, access to a far page faults and the page migrates;
+if near memory is full, it sends the least recently used page back. At most one of accessed-by, preferred-location
+and read-mostly applies to the same data; each can be combined with prefetching.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ class Hint(Enum):
 
     @property
     def prefetches(self) -> bool:
-        """All edges are moved in bulk before the start. What does not fit pushes out what came first."""
+        """All edges are moved in bulk before the start. If they do not fit, later pages evict earlier ones."""
         return self.value.startswith("prefetch")
 
     @property
     def direct(self) -> bool:
-        """Pages are mapped from the start: no faults, and what is far is read there once near memory is full."""
+        """Pages are mapped from the start: no faults. Once near memory is full, the other pages are read by zero-copy."""
         return self.value.endswith("accessed-by")
 
     @property
     def evicts(self) -> bool:
-        """A page that comes pushes another out when near memory is full."""
+        """A new page evicts another when near memory is full."""
         return not self.direct
 
     @property
     def copies_back(self) -> bool:
         """An evicted page is sent back over the link; a read-only copy is dropped.
 
-        A preferred location changes nothing where only one device reads, so such pages are sent back, too.
+        A preferred location changes nothing if only one device reads, so such pages are sent back, too.
         """
         return not self.value.endswith("read-mostly")

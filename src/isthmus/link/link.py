@@ -1,7 +1,7 @@
 """The link between far and near memory: a profile of its costs, and the ways to move extents.
 
-An engine says which bytes it wants where, and for what; a link moves them. Most links move whole blocks of `block` bytes,
-whatever for. A modelled one (`model.py`) tells the ways apart.
+An engine says which bytes go where and how they are accessed; a link moves them. Most links move whole blocks of `block`
+bytes for every kind of access. A modelled link (`model.py`) counts each kind differently.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Profile:
-    """What a link costs. Rates are per second."""
+    """The costs of a link. Rates are per second."""
 
     name: str
     bandwidth: float  # bytes in bulk
@@ -34,12 +34,12 @@ class Profile:
     depth: int  # requests in flight
     measured: bool
     rates: tuple[tuple[int, float], ...] = ()  # (requests in flight, single blocks), as measured
-    compaction: float = 4e9  # bytes of lists packed together by all cores; a guess unless measured
-    packs_ahead: ClassVar[bool] = True  # lists are packed while others cross
+    compaction: float = 4e9  # bytes of lists packed by all cores; an assumed value unless measured
+    packs_ahead: ClassVar[bool] = True  # lists are packed while others are transferred
 
     @property
     def break_even_gap(self) -> int:
-        """Bytes that cost as much in bulk as one more request: smaller gaps are worth reading over."""
+        """Bytes that cost as much in bulk as one more request: reading through a smaller gap is cheaper than a new request."""
         return int(self.bandwidth / self.request_rate)
 
     def seconds(self, bulk_bytes: Any, requests: Any) -> Any:
@@ -51,7 +51,7 @@ class Profile:
 
 
 class SingleCopy(Profile):
-    """Of a link that one copy is all there is for: nothing crosses while its lists are packed."""
+    """A profile for when all active edges go in one copy: packing and transfer do not overlap."""
 
     packs_ahead = False
 
@@ -76,7 +76,7 @@ class Extents:
 
 @dataclass
 class Moved:
-    """What crossed the link, and how long that keeps the link and the host busy. Requests carry at most a line each."""
+    """What crossed the link, and how long the link and the host were busy. A request carries at most a line."""
 
     bytes: int = 0
     back_bytes: int = 0  # to the host
@@ -85,21 +85,21 @@ class Moved:
     faults: int = 0
     batches: int = 0  # of faults
     link_seconds: float = 0.0
-    host_seconds: float = 0.0  # of as many cores as packed
+    host_seconds: float = 0.0  # of the cores that packed
 
     def add(self, other: Moved) -> None:
         for field in fields(self):
             setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
 
 
-CHANNELS = 3  # two for the threads that read, one for what the main thread reads itself
+CHANNELS = 3  # two for the reader threads, one for the main thread
 
 
 class Link(ABC):
-    """Moves extents of the arrays it was opened for. A channel is for one thread at a time: `lend` one."""
+    """Moves extents of the arrays it was opened for. One thread uses a channel at a time: get one by `lend`."""
 
     profile: Profile
-    notes: list[str]  # what the trace should say, such as a fallback that was taken
+    notes: list[str]  # notes for the trace, such as a fallback
     readers: int = 2  # threads that bring tasks near: one's last reads overlap with the other's first
     shares: bool = True  # lists that lie in the same block are read together
     packs: bool = False  # the host packs lists of any length before they cross
@@ -114,7 +114,7 @@ class Link(ABC):
 
     @contextlib.contextmanager
     def lend(self) -> Iterator[int]:
-        """A channel of one's own; waits until one is free."""
+        """A channel for the caller alone; waits until one is free."""
         channel = self._channels.get()
         try:
             yield channel
@@ -126,7 +126,7 @@ class Link(ABC):
         """Fill `buffer`; returns the number of requests it took. Raises StoreError naming file and offset."""
 
     def gather(self, extents: Extents, buffer: Array, lists: ListSpans, channel: int = 0) -> int:
-        """As `move`, for a kernel that will read these lists and nothing else of it."""
+        """As `move`, for a kernel that reads only these lists of the extents."""
         return self.move(extents, buffer, channel)
 
     def page(self, extents: Extents, buffer: Array, lists: ListSpans, channel: int = 0) -> int:
@@ -134,15 +134,15 @@ class Link(ABC):
         return self.move(extents, buffer, channel)
 
     def pack(self, extents: Extents, buffer: Array, index_bytes: int, channel: int = 0, cores: int | None = None) -> int:
-        """Fill `buffer` with extents of any length; only where the link `packs`."""
+        """Fill `buffer` with extents of any length; only for a link that `packs`."""
         raise NotImplementedError
 
     def prefetch(self, section: int, begin: int, end: int, channel: int = 0) -> int:
-        """Make the pages of bytes begin:end of a section near; only where there are pages."""
+        """Load the pages of bytes begin:end of a section; only for links with pages."""
         raise NotImplementedError
 
     def take(self, channel: int = 0) -> Moved | None:
-        """What a channel has moved since it was last asked; None: engines count for themselves."""
+        """What a channel has moved since the last call; None: the engines count it."""
         return None
 
     @abstractmethod

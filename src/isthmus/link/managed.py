@@ -1,10 +1,10 @@
-"""Managed memory: pages that come when a kernel faults on them, and go when room is short.
+"""Managed memory: pages that migrate when a kernel faults on them, and are evicted when near memory is full.
 
-Faults are handled in batches. In every batch the driver looks at the blocks (2 MB) that faulted: a region of them, from
-one page up in powers of two, of which more than `grow_share` is near or wanted, comes whole; so what one fault brings
-grows from a page to a block as its neighbours fault too. Room is made by evicting whole blocks, the one that received
-a page longest ago first: a device does not tell which pages it reads. This is what NVIDIA's open driver does
-(nvidia-uvm: uvm_perf_prefetch.c, uvm_pmm_gpu.c), and what Ganguly et al., ISCA 2019, found from outside.
+Faults are handled in batches. In every batch the driver looks at the blocks (2 MB) with faults. It divides a block into
+regions, from one page up in powers of two; a region migrates whole if more than `grow_share` of it is near or wanted. So one
+fault brings between a page and a block, the more the more of its neighbours fault. Whole blocks are evicted, first the one
+that received a page longest ago, since the device does not report which pages it reads. NVIDIA's open driver works this way
+(nvidia-uvm: uvm_perf_prefetch.c, uvm_pmm_gpu.c); Ganguly et al., ISCA 2019, found the same by measurement.
 
 Left out: thrashing detection, access counters, and chunks smaller than a block when room is made.
 """
@@ -19,22 +19,22 @@ from isthmus.kernels.gather import pack
 from isthmus.link.device import Paging
 from isthmus.link.link import Array, Extents
 
-AHEAD = 8192  # pages looked at together; only bounds the time it takes to look
+AHEAD = 8192  # pages examined together; only limits the time per step
 
 
 @dataclass
 class Migrated:
-    """What made pages near."""
+    """Counts of what was migrated and evicted."""
 
     bytes: int = 0
     faults: int = 0
     batches: int = 0
-    migrations: int = 0  # stretches of pages that came at once
-    evicted: int = 0  # bytes that had to go
+    migrations: int = 0  # runs of consecutive pages, each moved at once
+    evicted: int = 0  # bytes
 
 
 class ManagedMemory:
-    """Far sections seen through a piece of near memory. Not for several threads at once."""
+    """Far sections cached by page in a region of near memory. Not for several threads at once."""
 
     def __init__(self, sections: list[Array], paging: Paging, memory: Array) -> None:
         self._sections, self._paging = sections, paging
@@ -44,14 +44,14 @@ class ManagedMemory:
         self._memory = memory
         blocks = [-(-section.size // paging.block_bytes) for section in sections]
         self._first = np.concatenate([[0], np.cumsum(blocks)]) * self._per_block  # page of each section's start
-        self._slots = np.full(int(self._first[-1]), -1, np.int64)  # where a page lies near; -1: it does not
+        self._slots = np.full(int(self._first[-1]), -1, np.int64)  # slot of each page; -1: the page is far
         self._exists = np.zeros(self._slots.size, np.bool_)
         for begin, section in zip(self._first, sections, strict=False):
             self._exists[begin : begin + -(-section.size // page)] = True
         self._free = np.arange(self.room)  # slots, of which the first `_left` are free
         self._left = self.room
         self._counts = np.zeros(sum(blocks), np.int64)  # pages of each block that are near
-        self._filled = np.zeros(sum(blocks), np.int64)  # when it last received one
+        self._filled = np.zeros(sum(blocks), np.int64)  # when each block last received a page
         self._time = 0
 
     @property
@@ -59,13 +59,13 @@ class ManagedMemory:
         return self._left * self._paging.page_bytes
 
     def near(self, extents: Extents) -> Array:
-        """Which extents are near in whole."""
+        """Which extents are entirely near."""
         pieces = self._pieces(extents)
         absent = np.bincount(pieces.extents[self._slots[pieces.pages] < 0], minlength=extents.lengths.size)
         return np.asarray(absent == 0)
 
     def read(self, extents: Extents, buffer: Array) -> Migrated:
-        """Fill `buffer` with extents, making their pages near on the way."""
+        """Fill `buffer` with extents; their far pages migrate first."""
         done, at = Migrated(), 0
         pieces = self._pieces(extents)
         while at < pieces.pages.size:
@@ -82,7 +82,7 @@ class ManagedMemory:
         return done
 
     def admit(self, extents: Extents) -> Migrated:
-        """Bring pages of extents near while there is room that no page has to leave, without faults."""
+        """Bring pages of extents near, without faults, until near memory is full; evicts none."""
         done = Migrated()
         wanted = np.unique(self._pieces(extents).pages)
         come = wanted[self._slots[wanted] < 0][: self._left]
@@ -90,7 +90,7 @@ class ManagedMemory:
         return done
 
     def prefetch(self, section: int, begin: int, end: int) -> Migrated:
-        """Bring bytes begin:end of a section near before anybody faults on them; earlier pages may have to go."""
+        """Bring bytes begin:end of a section near before a kernel faults on them; may evict earlier pages."""
         done = Migrated()
         page = self._paging.page_bytes
         pages = self._first[section] + np.arange(begin // page, -(-min(end, self._sections[section].size) // page))
@@ -100,14 +100,14 @@ class ManagedMemory:
         return done
 
     def _batch(self, pages: Array) -> int:
-        """How many of these pages a kernel gets through before a batch of faults is full."""
+        """How many of these pages a kernel reads before a batch of faults is full."""
         absent = self._slots[pages] < 0
         absent[1:] &= pages[1:] != pages[:-1]
         full = int(np.searchsorted(np.cumsum(absent), self._paging.batch_faults, "right"))
         return max(full, 1)
 
     def _grown(self, faulted: Array, wanted: Array) -> Array:
-        """Pages that come with these faults, without those that are near; the faults alone where the rest has no room."""
+        """Far pages that migrate with these faults; only the faulted ones if the rest does not fit."""
         blocks = np.unique(faulted // self._per_block)
         table = blocks[:, None] * self._per_block + np.arange(self._per_block)
         near = self._slots[table] >= 0
@@ -117,7 +117,7 @@ class ManagedMemory:
         return come if come.size + stay <= self.room else faulted
 
     def _migrate(self, come: Array, wanted: Array, done: Migrated) -> None:
-        """Bring pages near that are not; the wanted ones stay."""
+        """Bring far pages near, evicting others if needed; the wanted ones stay."""
         if not come.size:
             return
         self._make_room(int(come.size), wanted, np.unique(np.concatenate([come, wanted]) // self._per_block), done)
@@ -135,7 +135,7 @@ class ManagedMemory:
         done.migrations += 1 + int(((np.diff(come) != 1) | (np.diff(come // self._per_block) != 0)).sum())
 
     def _make_room(self, pages: int, wanted: Array, busy: Array, done: Migrated) -> None:
-        """Evict blocks that are not busy, the longest filled first; if that is too little, pages of the others nobody wants."""
+        """Evict blocks that are not busy, the longest filled first; if that is too little, unwanted pages of busy blocks."""
         short = pages - self._left
         if short <= 0:
             return
@@ -153,7 +153,7 @@ class ManagedMemory:
         done.evicted += int(gone.size) * self._paging.page_bytes
 
     def _pages_of(self, blocks: Array) -> Array:
-        """Pages of some blocks that are near."""
+        """Near pages of some blocks."""
         table = (blocks[:, None] * self._per_block + np.arange(self._per_block)).ravel()
         return table[self._slots[table] >= 0]
 
@@ -184,7 +184,7 @@ class Pieces:
 
 
 def grow(near: Array, faults: Array, paging: Paging) -> Array:
-    """Which pages of some blocks come, given those that are near and those that faulted; one row for each block."""
+    """Which pages of some blocks migrate, given those that are near and those that faulted; one row for each block."""
     rows, pages = faults.shape
     come = faults.copy()
     regions = come.reshape(rows, -1, paging.first_bytes // paging.page_bytes)
@@ -200,7 +200,7 @@ def grow(near: Array, faults: Array, paging: Paging) -> Array:
 
 
 def copy(sections: list[Array], extents: Extents, out: Array) -> int:
-    """Copy extents out of sections, which may end before the last of them do; returns the bytes copied."""
+    """Copy extents out of sections; an extent may reach past the end of its section. Returns the bytes copied."""
     copied = 0
     for section in np.unique(extents.sections).tolist():
         mine = extents.sections == section

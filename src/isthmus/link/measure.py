@@ -1,8 +1,8 @@
 """Measuring a disk: bulk reads, single blocks with few and with many in flight, and packing lists in memory.
 
-Everything is read through the link that runs use, so a fallback that a run would take is measured as it is. Disks
-of virtual machines are noisy: each kind of work takes its turn in every round, and the median of the rounds counts.
-Portions double until one takes long enough to be timed, so a slow disk is asked for little.
+Reads go through the link that runs use, so a fallback that a run would take is measured too. Disks of virtual machines
+are noisy: every round measures each kind of work once, and the median of the rounds counts. Portions double until one
+takes long enough to be timed, so a slow disk reads little.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ROUNDS = 5
 LONGEST = 63  # entries of a list to pack: 32 on average, as in a graph with 16 undirected edges per vertex
 PART = 4096  # lists that a core takes at a time, half a megabyte
 WRITING = 2.0  # seconds after which a test file is large enough
-UNSTEADY = 3  # times the median is what the best round reached
+UNSTEADY = 3  # a disk is unsteady if its best round reached this many times the median
 Say = Callable[[str], None]
 
 
@@ -44,7 +44,7 @@ def ignore(text: str) -> None:
 
 @dataclass
 class Samples:
-    """Rates per second, one of each kind from every round."""
+    """Measured rates per second, one of each kind per round."""
 
     source: str  # what was read
     bytes: int
@@ -53,7 +53,7 @@ class Samples:
     packed: list[float]
 
     def profile(self, name: str) -> Profile:
-        """The medians."""
+        """The profile made of the medians."""
         rates = tuple((depth, statistics.median(rates)) for depth, rates in self.singles.items())
         return Profile(
             name, statistics.median(self.bulk), dict(rates)[DEPTH], BLOCK, DEPTH, True, rates, statistics.median(self.packed)
@@ -61,17 +61,17 @@ class Samples:
 
     @property
     def steady(self) -> bool:
-        """Whether the disk can hardly do better than the medians say: it was not busy, nor were most blocks cold to a cache."""
+        """Whether the best rounds are near the medians. They are not if the disk was busy, or most blocks were not in its cache."""
         return all(max(rates) < UNSTEADY * statistics.median(rates) for rates in (self.bulk, self.singles[DEPTH]))
 
 
 class TrialFile:
-    """A nameless file on the disk of a folder, filled with bytes that no disk can shorten; a link reads it like a store's."""
+    """A nameless file on the disk of a folder, filled with incompressible bytes; a link reads it like a file of a store."""
 
     def __init__(self, folder: Path, progress: Progress = SILENT) -> None:
         free = shutil.disk_usage(folder).free
         if free < (least := 2 * sizes.now.least_trial):
-            raise StoreError(f"{folder}: measuring takes {format_size(least)} of free space for a while; {format_size(free)} are free")
+            raise StoreError(f"{folder}: measuring needs {format_size(least)} of free space for a test file; {format_size(free)} are free")
         self.path = folder
         self.size = 0
         self._scratch = Scratch(folder)
@@ -111,7 +111,7 @@ class Meter:
         work(0)  # compiles what it needs
 
     def turn(self) -> None:
-        """Every turn begins small again: the next blocks may be slow ones, such as a virtual disk has not loaded yet."""
+        """Measure one rate. Every turn starts small again: the next blocks may be slow, such as those a virtual disk has not loaded yet."""
         portion, seconds = 1, 0.0
         while seconds < sizes.now.trial_seconds:
             portion *= 2
@@ -122,18 +122,18 @@ class Meter:
 
 
 def measure_folder(folder: Path, rounds: int = ROUNDS, progress: Progress = SILENT, say: Say = ignore) -> Samples:
-    """Write a test file in a folder and read it, again and again. It has no name and is gone afterwards."""
+    """Write a nameless test file in a folder and read it repeatedly. It is gone afterwards."""
     with contextlib.closing(TrialFile(folder, progress)) as trial:
         return measure(trial.array, f"a test file in {folder}", rounds, progress, say)
 
 
 def measure_stored(array: FarArray, rounds: int = ROUNDS, progress: Progress = SILENT, say: Say = ignore) -> Samples:
-    """Read an array of a store, again and again."""
+    """Read an array of a store repeatedly."""
     return measure(array, f"section {array.name} of {array.open_file().path.parent}", rounds, progress, say)
 
 
 def measure(array: FarArray, source: str, rounds: int, progress: Progress, say: Say) -> Samples:
-    """Read an array's file. Says what the link says of itself."""
+    """Measure rates by reading an array's file; `say` gets the link's notes."""
     size = array.blocks * BLOCK
     os.posix_fadvise(array.open_file().descriptor, 0, 0, os.POSIX_FADV_DONTNEED)  # in case reads have to go through the page cache
     buffer = aligned_empty(sizes.now.trial_buffer, np.uint8)
@@ -159,7 +159,7 @@ def measure(array: FarArray, source: str, rounds: int, progress: Progress, say: 
 
 
 def read_bulk(link: SsdLink, buffer: Array, size: int) -> Callable[[int], None]:
-    """Reads that many pieces, as long an extent at a time as the buffer holds."""
+    """A function that reads a number of pieces, in extents as long as the buffer."""
     random = np.random.default_rng(1)
 
     def work(pieces: int) -> None:
@@ -174,7 +174,7 @@ def read_bulk(link: SsdLink, buffer: Array, size: int) -> Callable[[int], None]:
 
 
 def read_singles(link: SsdLink, buffer: Array, size: int, unit: int) -> Callable[[int], None]:
-    """Reads that many times `unit` blocks, each at random."""
+    """A function that reads a number of units, each of `unit` random blocks."""
     random = np.random.default_rng(1)
 
     def work(units: int) -> None:
@@ -187,7 +187,7 @@ def read_singles(link: SsdLink, buffer: Array, size: int, unit: int) -> Callable
 
 
 def pack_lists(team: Team, buffer: Array) -> Meter:
-    """All cores pack every other one of the short lists that half a buffer holds."""
+    """A meter of packing: all cores pack every other one of the short lists in half a buffer."""
     source = buffer.view(np.uint32)
     lengths = np.random.default_rng(1).integers(1, LONGEST + 1, source.size // LONGEST)
     begins = (np.cumsum(lengths) - lengths)[::2].copy()

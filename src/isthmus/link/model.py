@@ -1,19 +1,18 @@
-"""The modelled link: far memory is an array, near memory a buffer, and what joins them is a device's interconnect.
+"""The modelled link: far memory is an array, near memory a buffer, and between them a device's interconnect.
 
-Bytes really move, so engines and kernels work as on any link. What the interconnect would see of it is counted exactly;
-the seconds it would take follow from the counts (`costs.py`), and what overlaps with what from the clock (`clock.py`).
-An engine says how its bytes move:
+Bytes really move, so engines and kernels work as on any link. The traffic that the interconnect would see is counted
+exactly. `costs.py` computes seconds from the counts, and `clock.py` what overlaps. The engine calls one of:
 
 | call | like | counted |
 |---|---|---|
 | `move` | cudaMemcpyAsync of every extent | bytes in full requests |
 | `gather` | a kernel that reads mapped memory | requests of 32 to 128 bytes, list by list |
 | `pack` | the host packs lists, then one cudaMemcpyAsync | packed bytes and their index |
-| `page` | a kernel that reads managed memory | pages, faults in batches, evictions; what the hint leaves far, as `gather` |
+| `page` | a kernel that reads managed memory | pages, faults in batches, evictions; pages that the hint leaves far, as `gather` |
 | `prefetch` | cudaMemPrefetchAsync | pages, without faults |
-| `copy_back` | cudaMemcpy to the host, waited for | bytes the other way |
+| `copy_back` | cudaMemcpy to the host, waited for | bytes to the host |
 
-Each adds to what its channel has `Moved`, which `take` hands over.
+Each call adds to the `Moved` of its channel, which `take` returns and resets.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ from isthmus.link.requests import ListSpans
 
 
 class ModelLink(Link):
-    """Far arrays behind a modelled interconnect. `page_bytes` of near memory are for managed pages, which follow the hint.
+    """Far arrays behind a modelled interconnect. `page_bytes` of near memory hold managed pages, which follow the hint.
 
-    One reader, so that the same run counts the same in the same order.
+    There is one reader thread, so that repeated runs count the same.
     """
 
     readers = 1
@@ -63,14 +62,14 @@ class ModelLink(Link):
         return self._count(channel, Moved(moved, 0, self._full(moved), copies, link_seconds=costs.bulk(self.device, moved, copies)))
 
     def gather(self, extents: Extents, buffer: Array, lists: ListSpans, channel: int = 0) -> int:
-        """Fill `buffer` with extents, which hold the lists that a kernel reads; returns the requests it would make."""
+        """Fill `buffer` with extents that hold the lists a kernel reads; returns the requests it would make."""
         copy(self._sections, extents, buffer.view(np.uint8))
         return self._count(channel, self._direct(lists.extents()))
 
     def pack(self, extents: Extents, buffer: Array, index_bytes: int, channel: int = 0, cores: int | None = None) -> int:
-        """Fill `buffer` with extents of any length that the host packs first; `index_bytes` tell the kernel where lists begin.
+        """Fill `buffer` with extents of any length that the host packs first.
 
-        They travel in one copy.
+        `index_bytes` is the size of the index of list starts; both go in one copy.
         """
         packed = copy(self._sections, extents, buffer.view(np.uint8))
         moved = packed + index_bytes
@@ -83,9 +82,9 @@ class ModelLink(Link):
         )  # fmt: skip
 
     def page(self, extents: Extents, buffer: Array, lists: ListSpans, channel: int = 0) -> int:
-        """Fill `buffer` with extents, which hold the lists that a kernel reads out of managed pages.
+        """Fill `buffer` with extents that hold the lists a kernel reads from managed pages.
 
-        Pages that are not near come, at a fault; or, where they are mapped from the start, while there is room.
+        Far pages migrate at a fault. If pages are mapped from the start, they migrate without faults while there is room.
         """
         near = buffer.view(np.uint8)
         with self._lock:
@@ -102,24 +101,24 @@ class ModelLink(Link):
         return self._count(channel, moved)
 
     def prefetch(self, section: int, begin: int, end: int, channel: int = 0) -> int:
-        """Make the pages of bytes begin:end of a section near."""
+        """Load the pages of bytes begin:end of a section."""
         with self._lock:
             moved = self._brought(self._managed().prefetch(section, begin, end))
         return self._count(channel, moved)
 
     def whole(self, section: int, channel: int = 0) -> Array:
-        """A section that is copied near at once, and stays there."""
+        """A section copied whole into near memory, where it stays."""
         size = self._sections[section].size
         self._count(channel, Moved(size, 0, self._full(size), 1, link_seconds=costs.bulk(self.device, size)))
         return self._sections[section]
 
     def copy_back(self, size: int, channel: int = 0) -> int:
-        """Count bytes that the host waits for: the frontier, or what was selected. Both sides share memory here, so none move."""
+        """Count bytes copied to the host, such as the frontier. Host and device share memory here, so no bytes move."""
         seconds = float(costs.copy_back(self.device, size, 1))
         return self._count(channel, Moved(0, size, self._full(size), 1, link_seconds=seconds))
 
     def take(self, channel: int = 0) -> Moved:
-        """What the channel has moved since it was last asked."""
+        """What the channel has moved since the last call."""
         moved, self._moved[channel] = self._moved[channel], Moved()
         return moved
 
@@ -129,27 +128,27 @@ class ModelLink(Link):
         return self.pages
 
     def _direct(self, lists: Extents) -> Moved:
-        """Lists that a kernel reads where they are."""
+        """The traffic of lists that a kernel reads by zero-copy."""
         link = self.device.link
         counts = requests.count(lists.offsets, lists.lengths, link.request_bytes, link.sector_bytes)
         sectors = int(counts @ np.arange(1, counts.size + 1))
         return Moved(sectors * link.sector_bytes, 0, int(counts.sum()), link_seconds=float(costs.direct(self.device, counts)))
 
     def _paged(self, migrated: Migrated) -> Moved:
-        """Pages that came at a fault."""
+        """The traffic of pages that migrated by faults."""
         moved = self._brought(migrated)
         seconds = costs.paged(self.device, migrated.bytes, migrated.batches, migrated.migrations, moved.back_bytes)
         moved.faults, moved.batches, moved.link_seconds = migrated.faults, migrated.batches, float(seconds)
         return moved
 
     def _brought(self, migrated: Migrated) -> Moved:
-        """Pages that came without one."""
+        """The traffic of pages that migrated without faults."""
         back = migrated.evicted if self._hint.copies_back else 0
         seconds = costs.bulk(self.device, migrated.bytes, migrated.migrations) + back / self.device.link.back_bandwidth
         return Moved(migrated.bytes, back, self._full(migrated.bytes), migrated.migrations, link_seconds=seconds)
 
     def _full(self, size: int) -> int:
-        """Requests that carry `size` bytes when all are full."""
+        """The number of full requests that carry `size` bytes."""
         return -(-size // self.device.link.request_bytes)
 
     def _count(self, channel: int, moved: Moved) -> int:

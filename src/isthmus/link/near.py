@@ -1,4 +1,4 @@
-"""The link of edges that are all near: there is nothing to move."""
+"""The link for edges that are all near: nothing is moved."""
 
 from __future__ import annotations
 

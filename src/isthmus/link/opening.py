@@ -1,4 +1,4 @@
-"""Opening a link to a snapshot's edges: to a disk where they lie in files, else to memory."""
+"""Opening a link to a snapshot's edges: to the disk if they are in files, else to memory."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from isthmus.link.ssd import SsdLink
 def open_link(
     snapshot: Snapshot, arrays: list[FarArray], far: str = "auto", verify: bool = False, may_measure: bool = True, say: Say = ignore,
 ) -> Link:  # fmt: skip
-    """A link to some arrays of a snapshot. A disk nobody has measured yet is measured now if need be.
+    """A link to some arrays of a snapshot. A disk without a profile is measured first if needed.
 
-    `far`: "ram" reads arrays that lie in files into memory first, and copies them out of it.
+    `far`: "ram" first reads arrays that are in files into memory, and then uses a link to that memory.
     """
     if far == "auto" and in_files(arrays):
         return SsdLink(arrays, profile_of(arrays, may_measure, say), verify)
@@ -24,7 +24,7 @@ def open_link(
 
 
 def known_profile(arrays: list[FarArray]) -> Profile:
-    """What is known of the link to some arrays; nothing is measured for it."""
+    """The known profile of the link to some arrays; measures nothing."""
     return profile_of(arrays, may_measure=False) if in_files(arrays) else PROFILE
 
 

@@ -1,4 +1,4 @@
-"""Pages near memory holds, the least recently used making room: a link that reads a page only when it is missing."""
+"""A page cache in front of another link: reads only missing pages, and evicts the least recently used."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ NONE = -1
 
 
 class Pages(Link):
-    """Another link behind pages of its block size. Every missing page is one request.
+    """A link that caches pages of another link, of its block size. Every missing page is one request.
 
-    Where nothing is evicted, pages come while there is room, and what is far then is read there every time.
+    Without eviction, pages are kept until memory is full; the others are read from the other link every time.
     """
 
     def __init__(self, link: Link, section_bytes: list[int], memory: Array, evicts: bool = True) -> None:
@@ -25,15 +25,15 @@ class Pages(Link):
         self._firsts = np.concatenate([[0], np.cumsum([-(-size // self._block) for size in section_bytes])]).astype(np.int64)
         self.room = memory.size // self._block
         self._memory = memory[: self.room * self._block]
-        self._slots = np.full(int(self._firsts[-1]), NONE, np.int64)  # of each page
-        self._pages = np.full(self.room, NONE, np.int64)  # in each slot
+        self._slots = np.full(int(self._firsts[-1]), NONE, np.int64)  # slot of each page
+        self._pages = np.full(self.room, NONE, np.int64)  # page in each slot
         self._used = np.zeros(self.room, np.int64)  # when each slot was last used; 0: free
         self._clock = 0
         self._lock = threading.Lock()
         self.hits = self.misses = 0
 
     def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
-        """Fill `buffer` from pages; returns how many were missing."""
+        """Fill `buffer` from pages; returns how many pages were missing."""
         first = self._firsts[extents.sections] + extents.offsets // self._block
         counts = extents.lengths // self._block
         within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -52,7 +52,7 @@ class Pages(Link):
         return missing
 
     def prefetch(self, section: int, begin: int, end: int, channel: int = 0) -> int:
-        """Make the pages of bytes begin:end of a section near; returns how many were missing."""
+        """Load the pages of bytes begin:end of a section; returns how many were missing."""
         pages = np.arange(self._firsts[section] + begin // self._block, self._firsts[section] - (-end // self._block))
         missing = 0
         with self._lock:
@@ -65,7 +65,7 @@ class Pages(Link):
         return int(np.count_nonzero(self._pages == NONE))
 
     def _admit(self, pages: Array, places: Array, buffer: Array, channel: int) -> int:
-        """Bring pages while there is room, and read the others where they are; returns how many were not near."""
+        """Load pages while there is room, and read the others without keeping them; returns how many were missing."""
         missing = np.unique(pages[self._slots[pages] == NONE])
         come = missing[: self._left]
         if come.size:
@@ -88,7 +88,7 @@ class Pages(Link):
         missing = np.unique(wanted[self._slots[wanted] == NONE])
         if not missing.size:
             return 0
-        slots = np.argpartition(self._used, missing.size - 1)[: missing.size]  # free ones and the least recently used
+        slots = np.argpartition(self._used, missing.size - 1)[: missing.size]  # free slots and the least recently used
         old = self._pages[slots]
         self._slots[old[old != NONE]] = NONE
         self._pages[slots] = NONE  # until they have arrived
@@ -97,4 +97,4 @@ class Pages(Link):
         return int(missing.size)
 
     def close(self) -> None:
-        """Whoever opened the link behind it closes that."""
+        """Closes nothing: the other link is closed by the code that opened it."""

@@ -1,4 +1,4 @@
-"""A link to arrays in memory: the bytes are copied, so engines run the same way without a disk."""
+"""A link to arrays in memory: bytes are copied, so engines work as they do with a disk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RamLink(Link):
     def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
         near = buffer.view(np.uint8)
         for section, offset, length, place in zip(*(column.tolist() for column in extents.columns), strict=True):
-            part = self._arrays[section][offset : offset + length]  # shorter at the very end
+            part = self._arrays[section][offset : offset + length]  # shorter at the end of the array
             near[place : place + part.size] = part
         return int(extents.lengths.size)
 

@@ -1,10 +1,10 @@
-"""What reading lists asks of memory: requests of a kernel over the interconnect, pieces that a host core fetches.
+"""Memory requests for reading lists: requests of a kernel over the interconnect, and pieces fetched by a host core.
 
-A warp reads a list line by line, beginning at the line that holds its first byte (EMOGI's merged and aligned access:
-Min et al., VLDB 2020). Of every line it asks for the sectors between the first and the last byte it wants, in one
-request. So a list that starts unaligned may touch a line more than its length, and requests at its ends are short.
-Lists share no request, even where they share a line: other warps read them at other times. A host core that packs lists
-reads them one after the other, and finds what it has just fetched in its cache.
+A warp reads a list line by line, starting at the line that holds its first byte (EMOGI's merged and aligned access:
+Min et al., VLDB 2020). From each line it requests the sectors between the first and the last byte it needs, in one
+request. So an unaligned list may touch one line more than its length needs, and requests at its ends are short. Lists
+share no request, even if they share a line: different warps read them at different times. A host core packs lists one
+after the other, and finds the piece it has just fetched in its cache.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from isthmus.link.link import Array, Extents
 class ListSpans:
     """Entries begins[i]:ends[i] that a kernel reads, from as many sections as there are widths.
 
-    Targets, and right behind them weights where they count.
+    The section of targets, followed by that of weights if the program uses them.
     """
 
     begins: Array
@@ -29,7 +29,7 @@ class ListSpans:
     section: int = 0  # of the targets
 
     def extents(self) -> Extents:
-        """The bytes of all lists, section by section, and no others. They have no place to go."""
+        """The bytes of all lists, section by section, and no others. All their `places` are 0."""
         wanted = self.ends > self.begins
         begins, ends = self.begins[wanted], self.ends[wanted]
         sections = np.repeat(self.section + np.arange(len(self.widths)), begins.size)
@@ -39,7 +39,7 @@ class ListSpans:
 
 
 def count(begins: Array, lengths: Array, line: int = 128, sector: int = 32) -> Array:
-    """How many requests of 1, 2, ... sectors these lists of bytes take, none of them empty. Sections start at a line."""
+    """Numbers of requests of 1, 2, ... sectors for non-empty lists, given in bytes. Sections start at a line."""
     sectors = line // sector
     first, last = begins // sector, (begins + lengths - 1) // sector
     lines = last // sectors - first // sectors + 1
@@ -52,7 +52,7 @@ def count(begins: Array, lengths: Array, line: int = 128, sector: int = 32) -> A
 
 
 def fetched(extents: Extents, piece: int) -> int:
-    """Bytes of the whole pieces of memory that hold extents; neighbours in the order given share one."""
+    """Bytes of the whole pieces of memory that hold extents; consecutive extents in one piece share it."""
     wanted = extents.lengths > 0
     sections, begins = extents.sections[wanted], extents.offsets[wanted]
     first, last = begins // piece, (begins + extents.lengths[wanted] - 1) // piece

@@ -1,12 +1,11 @@
-"""The SSD link: O_DIRECT reads into aligned memory, many in flight, around the page cache.
+"""The SSD link: O_DIRECT reads into aligned memory, many in flight, bypassing the page cache.
 
-Where the file system refuses O_DIRECT, reads go through the page cache and what they leave there is dropped
-again, so that the memory budget stays honest; the link's notes say so. Where native asynchronous I/O is
-missing, threads read instead. A read that fails or is short is repeated plainly, through the page cache, which
-either succeeds or gives the error its file and offset.
+If the file system refuses O_DIRECT, reads go through the page cache and their pages are dropped afterwards, to
+respect the memory budget; the link's notes say so. If native asynchronous I/O is missing, threads read instead. A
+read that fails or is short is repeated as a plain read through the page cache. That read either succeeds or raises an error
+with file and offset.
 
-The files are those that the snapshot has open, not what its path names by now: a writer may have put another graph
-there.
+The link reads the files that the snapshot has open. Their path may name another graph by now, if a writer replaced them.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from isthmus.graph.files import BLOCK, DIRECT, read_into
 from isthmus.kernels.aio import DONE, Ring
 from isthmus.link.link import CHANNELS, Array, Extents, Link, Profile
 
-DEPTH = 128  # reads in flight; a 4 KB read reached its highest rate there
-THREADS = 32  # that read where asynchronous I/O is missing
+DEPTH = 128  # reads in flight; 4 KB reads reached their highest rate there
+THREADS = 32  # reader threads if asynchronous I/O is missing
 GUESS = Profile("a disk not measured", 1.5e9, 100e3, BLOCK, DEPTH, False)
 
 
 class SsdLink(Link):
-    """Reads arrays that lie in files, with as many requests in flight as the profile says."""
+    """Reads arrays in files, with as many requests in flight as the profile says."""
 
     def __init__(self, arrays: list[FarArray], profile: Profile, verify: bool = False) -> None:
         self.profile = profile
@@ -65,7 +64,7 @@ class SsdLink(Link):
             with contextlib.suppress(OSError):
                 return file.open_again(os.O_RDONLY | DIRECT)
             self._direct = False
-            self.notes.append(f"{file.path.parent}: direct reads refused; reading through the page cache and dropping it behind")
+            self.notes.append(f"{file.path.parent}: direct reads refused; reading through the page cache and dropping what was read")
         try:
             return file.open_again(os.O_RDONLY)
         except OSError as error:
@@ -94,7 +93,7 @@ class SsdLink(Link):
         ]
 
     def _move_plainly(self, extents: Extents, buffer: Array) -> None:
-        """Through the page cache: a direct read behind the end of a truncated file would only say "invalid"."""
+        """Read through the page cache: a direct read past the end of a truncated file would only report "invalid"."""
         files = [file.descriptor for file in self._held]
         for part in self._parts(files, extents, buffer):
             read_into(*part)
@@ -115,7 +114,7 @@ class SsdLink(Link):
         return len(pieces)
 
     def _drop(self, files: list[int], extents: Extents) -> None:
-        """Leave nothing of what was read in the page cache."""
+        """Drop what was read from the page cache."""
         for section in np.unique(extents.sections):
             mine = extents.sections == section
             begin = int(extents.offsets[mine].min())
@@ -145,4 +144,4 @@ class SsdLink(Link):
             self._threads.shutdown(cancel_futures=True)
         for file in self._files:
             os.close(file)
-        self._files, self._arrays, self._held = [], [], []  # an error that was raised here may keep the link
+        self._files, self._arrays, self._held = [], [], []  # an error raised here may keep the link alive

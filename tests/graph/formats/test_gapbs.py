@@ -161,7 +161,7 @@ def test_a_target_that_is_no_vertex(write, target):
 @pytest.mark.parametrize("weighted", [True, False])
 def test_an_undirected_file_with_an_edge_in_one_direction_only(write, weighted):
     one_way = struct.pack("<?qq", False, 3, 3) + side([(0, 1, 4), (1, 0, 4), (1, 2, 4)], 3, weighted)
-    with pytest.raises(GraphFormatError, match="says undirected, but some edges are there in one direction only"):
+    with pytest.raises(GraphFormatError, match="says undirected, but some edges are stored in one direction only"):
         ist.read(write(one_way, "g.wsg" if weighted else "g.sg"))
 
 

@@ -1,4 +1,4 @@
-"""Ways in: a file here reads one kind of input as an `EdgeSource`, and declares what it reads by a `Format`.
+"""Input formats: each file here reads one kind of input as an `EdgeSource`, and declares it by a `Format`.
 
 Declarations are read without importing the files; one is imported when an input needs it. Other packages add formats by the
 entry points `isthmus.formats`; see docs/plugins.md.
@@ -19,8 +19,8 @@ from isthmus.plugins import Catalogue, entry_points
 
 __all__ = ["FORMATS", "Format", "Option", "ReadOptions", "format_of", "open_source"]
 
-COMPRESSED = (".gz", ".zst")  # endings that are looked through
-# Endings of formats that would otherwise be taken for text and give a wrong graph.
+COMPRESSED = (".gz", ".zst")  # the format is given by the ending before these
+# Endings of formats that would otherwise be read as text and give a wrong graph.
 REFUSED = {
     ".bz2": "compressed with bzip2; recompress it as .gz or .zst",
     ".xz": "compressed with xz; recompress it as .gz or .zst",
@@ -63,7 +63,7 @@ class ReadOptions:
 
 
 def is_format(part: Any) -> bool:
-    """Whether a part of another package is a format that takes nothing from ours."""
+    """Whether a plugin's part is a format; an error if it declares an ending or option that is taken."""
     if not isinstance(part, Format):
         return False
     taken = sorted(set(part.endings) & set(built_in_endings()))
@@ -79,7 +79,7 @@ FORMATS: Catalogue[Format] = Catalogue("format", __name__, "Format", is_format)
 
 
 def open_source(what: Any, options: ReadOptions) -> EdgeSource:
-    """The source for a path, or for anything of Python's that holds edges."""
+    """The edge source for a path, or for a Python object that holds edges."""
     if not isinstance(what, str | Path):
         if options.own:
             raise unknown_option(sorted(options.own))
@@ -97,7 +97,7 @@ def open_source(what: Any, options: ReadOptions) -> EdgeSource:
 
 
 def format_of(path: Path) -> str:
-    """The format a path's ending means; a folder takes it from the files in it."""
+    """The format of a path by its ending; for a folder, by the files in it."""
     known = ending_means(path)
     if known is not None:
         return known
@@ -112,7 +112,7 @@ def format_of(path: Path) -> str:
 
 
 def ending_means(path: Path) -> str | None:
-    """The format that has a path's ending; other packages are asked only where none of ours has it."""
+    """The format that has a path's ending. Plugins are asked only if no built-in format has it."""
     endings = [ending.lower() for ending in path.suffixes if ending.lower() not in COMPRESSED]
     if not endings:
         return None
@@ -123,16 +123,16 @@ def ending_means(path: Path) -> str | None:
 
 
 def built_in_endings() -> dict[str, str]:
-    """Format by ending."""
+    """The built-in format of each ending."""
     return {ending: name for name, each in FORMATS.declared.items() for ending in each.facts["endings"]}
 
 
 def others() -> Iterator[Format]:
-    """Formats that are not built in. One that cannot be loaded is warned of: its endings are not known."""
+    """Formats that are not built in. One that cannot be loaded gives a warning, since its endings are unknown."""
     for name in [*FORMATS, *(entry.name for entry in entry_points(FORMATS.group))]:
         if name in FORMATS.declared:
             continue
         try:
             yield FORMATS[name]
         except PluginError as error:
-            warnings.warn(f"{error}; files are read as if it were not there", stacklevel=2)
+            warnings.warn(f"{error}; files are read as if it were not installed", stacklevel=2)

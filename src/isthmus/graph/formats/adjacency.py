@@ -1,4 +1,4 @@
-"""Adjacency lists as text: lines `source target target ...`; a line with a source alone is an isolated vertex."""
+"""Adjacency lists as text: lines `source target target ...`; a line with only a source is a vertex without out-edges."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ADJACENCY = Format(
 
 
 class AdjacencySource(EdgeSource):
-    """Integer ids; every id that begins a line is a vertex, and so is every target."""
+    """Edges from adjacency lists with integer ids. Every source and every target is a vertex."""
 
     unit = "B"
     replayable = True

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files, alone or as a folder of parts; Graph columns are found by name or position."""
+"""Parquet and Arrow files, alone or as a folder of parts; columns are found by name or position."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ARROW = Format("arrow", open_path, endings=(".arrow", ".feather", ".ipc", ".arro
 
 
 def capped(parts: list[Path], source: TableSource, max_expansion: float) -> Iterator[Any]:
-    """The batches of all parts, as long as they are not absurdly larger than the files."""
+    """The batches of all parts; an error if they grow beyond `max_expansion` times the size of the files."""
     size = sum(part.stat().st_size for part in parts)
     limit = max(sizes.now.free_expansion, int(size * max_expansion))
     expanded = 0
@@ -95,7 +95,7 @@ def batches(parts: list[Path], wanted: list[str]) -> Iterator[Any]:
                     many = getattr(reader, "num_record_batches", None)
                     for batch in reader if many is None else (reader.get_batch(i) for i in range(many)):
                         batch = batch.select(wanted)
-                        batch.validate(full=True)  # offsets of strings that point outside would end the process
+                        batch.validate(full=True)  # string offsets that point outside would crash the process
                         yield batch
         except (pa.ArrowException, OSError) as error:
             raise GraphFormatError(f"{part}: damaged: {first_line(error)}") from error

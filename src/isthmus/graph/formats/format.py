@@ -1,4 +1,4 @@
-"""What a format declares: its name, file endings, words for help, and the options it understands."""
+"""The declaration of a format: its name, file endings, help text, and the options it uses."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from isthmus.plugins import LAST
 if TYPE_CHECKING:
     from isthmus.graph.formats import ReadOptions
 
-ALWAYS = ("format", "own")  # options that are about formats
+ALWAYS = ("format", "own")  # options that every format accepts
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a format's own. Its default says what kind it is: text, a whole number, a number or a truth value."""
+    """An option that only one format has. Its default gives its type: text, a whole number, a number, true or false."""
 
     name: str
     words: str
     default: Any = ""
 
     def value(self, given: Any, path: Path) -> Any:
-        """What was given, as the kind of the default; the shell gives text."""
+        """The given value, converted to the type of the default; the shell gives text."""
         kind = type(self.default)
         if self.default is None or isinstance(given, kind):
             return given
@@ -40,26 +40,26 @@ class Option:
 
 @dataclass(frozen=True)
 class Format:
-    """A kind of file. `uses` are the fields of ReadOptions that `open_path` looks at (None: all); others are refused by name.
+    """A file format. `uses` are the fields of ReadOptions that `open_path` uses (None: all); others are refused by name.
 
-    Give name, endings, words and place as literals: they are read without importing the format.
+    Write name, endings, words and place as literals: they are read without importing the format.
     """
 
     name: str
     open_path: Callable[[Path, ReadOptions], EdgeSource]
     endings: tuple[str, ...] = ()
-    words: str = ""  # what such a file is: "a store"
+    words: str = ""  # what such a file is, such as "a store"
     uses: tuple[str, ...] | None = None
     options: tuple[Option, ...] = ()
     place: int = LAST  # in lists
 
     def open(self, path: Path, options: ReadOptions) -> EdgeSource:
-        """The edges of a file, once the options are known to mean something."""
+        """The edges of a file; an error if an option does not apply."""
         self.refuse(path, options)
         return self.open_path(path, options.with_own(self.settled(path, options.own)))
 
     def refuse(self, path: Path, options: ReadOptions) -> None:
-        """Options that a format has no use for are mistakes, not to be passed over."""
+        """Raise an error for options that the format does not use."""
         for each in fields(options):
             used = self.uses is None or each.name in self.uses or each.name in ALWAYS
             if not used and getattr(options, each.name) != each.default:
@@ -67,7 +67,7 @@ class Format:
                 raise OptionError(f"{path}: is {self.words or f'of format {self.name}'}; --{flag} does not apply to it")
 
     def settled(self, path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Values of all options of its own."""
+        """Values of all options that only this format has."""
         known = {option.name: option for option in self.options}
         unknown = sorted(set(given) - set(known))
         if unknown:

@@ -1,8 +1,8 @@
 """Serialized graphs of the GAP Benchmark Suite: `.sg`, and `.wsg` with 32-bit integer weights.
 
-One byte directed, two int64 (arcs, vertices), int64 offsets, then int32 targets (with an int32 weight each in
-.wsg); a directed graph repeats offsets and targets for in-edges, which we skip and rebuild. Every claim of the
-header is compared with the file's size before anything is allocated.
+A file has one byte (directed), two int64 (arcs, vertices), int64 offsets, then int32 targets (each with an int32
+weight in .wsg). A directed graph also has offsets and targets of its in-edges; they are skipped and rebuilt. The
+header's counts are compared with the file's size before anything is allocated.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class GapSource(ListSource):
 
     def check(self) -> None:
         if self._imbalance % (1 << 64):
-            raise GraphFormatError(f"{self.name}: the header says undirected, but some edges are there in one direction only")
+            raise GraphFormatError(f"{self.name}: the header says undirected, but some edges are stored in one direction only")
 
     def report(self) -> dict[str, Any]:
         return {"format": "gapbs"}

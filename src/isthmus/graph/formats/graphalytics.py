@@ -1,7 +1,7 @@
 """LDBC Graphalytics graphs: a vertex file `.v`, an edge file `.e`, and a `.properties` file that describes them.
 
-Opened by any of the three. The vertex file lists every vertex, isolated ones too; an edge that names another
-is an error. A third column of the edge file is the weight.
+Any of the three opens the graph. The vertex file lists every vertex, including isolated ones; an edge with an unlisted
+vertex is an error. A third column of the edge file is the weight.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GRAPHALYTICS = Format(
 
 
 def read_properties(path: Path) -> dict[str, str]:
-    """The properties of the one graph described, without the `graph.NAME.` before each."""
+    """The properties of the graph, without the prefix `graph.NAME.`."""
     found: dict[str, str] = {}
     try:
         text = path.read_text("utf-8", "replace")
@@ -53,7 +53,7 @@ def read_properties(path: Path) -> dict[str, str]:
 
 
 class GraphalyticsSource(TextSource):
-    """A text source that knows its vertices."""
+    """A text source with a list of all vertices."""
 
     def __init__(self, path: Path, properties: dict[str, str], options: ReadOptions) -> None:
         self._properties = properties

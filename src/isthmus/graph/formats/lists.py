@@ -1,4 +1,4 @@
-"""Edges from adjacency lists that exist already: offsets and targets on disk, read stretch by stretch."""
+"""Edges from binary adjacency lists: offsets and targets on disk, read range by range."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from isthmus.threads import Pool
 
 
 class ListSource(EdgeSource):
-    """Subclasses set `vertices` and `edges` (the number of arcs) and read ranges of the arrays."""
+    """Edges of stored adjacency lists. Subclasses set `vertices` and `edges` (the number of arcs) and read ranges of the arrays."""
 
     replayable = True
     vertices: int
@@ -59,7 +59,7 @@ class ListSource(EdgeSource):
         return EdgeBlock(sources, targets, weights, None, count)
 
     def sample(self, count: int) -> EdgeBlock:
-        """Single arcs at even distances."""
+        """Single arcs at regular distances."""
         step = max(1, self.edges // max(count, 1))
         sources, targets = [np.empty(0, np.uint32)], [np.empty(0, np.uint32)]
         for first, offsets in self._stretches():

@@ -1,6 +1,6 @@
-"""An Isthmus store as input: to reorder it, clean it, or drop what is not needed. Ids are copied.
+"""An Isthmus store as input: to reorder or clean it, or to drop sections. Ids are copied.
 
-Every block is compared with its checksum on the way, so that damage is not copied into a store that looks sound.
+Every block is compared with its checksum, so that damage is not copied into a new store with valid checksums.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ISTHMUS = Format("isthmus", open_path, endings=(".isthmus",), words="a store", u
 
 
 class StoreSource(ListSource):
-    """The out-edges of a store, renumbered into natural or hub order on the way."""
+    """The out-edges of a store, renumbered into natural or hub order."""
 
     def __init__(self, store: Store | MemoryStore, order: str = "natural") -> None:
         self.name, self.order = str(store.path or "the graph"), order
@@ -51,11 +51,11 @@ class StoreSource(ListSource):
     def arcs(self, first: int, count: int) -> tuple[Array, Array | None]:
         targets = self.store.read_checked("out.targets", first, first + count)
         if count and int(targets.max()) >= self.vertices:
-            raise StoreError(f"{self.name}: a target of the arcs from {first} on is no vertex; run isthmus verify")
+            raise StoreError(f"{self.name}: a target of the arcs from {first} on is not a vertex; run isthmus verify")
         return targets, self.store.read_checked("out.weights", first, first + count) if self.weighted else None
 
     def origin(self) -> dict[str, Any]:
-        """The store's own: reordering does not change where a graph comes from."""
+        """The origin recorded in the store: reordering does not change it."""
         return self.store.manifest.origin
 
     def numbering(self, budget: Budget) -> Any:
@@ -66,7 +66,7 @@ class StoreSource(ListSource):
 
 
 class Renumbered:
-    """Vertices of a store in another order."""
+    """A numbering of the vertices of a store in another order."""
 
     def __init__(self, store: Store | MemoryStore, order: str, budget: Budget) -> None:
         self._store, self.order = store, order

@@ -1,4 +1,4 @@
-"""Edges from Arrow batches: any table that speaks `__arrow_c_stream__`, NumPy arrays, SciPy matrices.
+"""Edges from Arrow batches: any table with `__arrow_c_stream__`, NumPy arrays, SciPy matrices.
 
 Parquet and Arrow files (`columns`) are read through the same class.
 """
@@ -20,8 +20,8 @@ from isthmus.graph.formats import ReadOptions
 from isthmus.graph.names import encode
 from isthmus.threads import Pool
 
-LAST_EXACT = 1 << 53  # beyond, not every integer is a double
-STRING_EDGES = 1 << 16  # per block where ids are strings, which take many times their bytes while they are encoded
+LAST_EXACT = 1 << 53  # above this, doubles cannot represent every integer
+STRING_EDGES = 1 << 16  # per block with string ids, which take many times their bytes during encoding
 INT32 = np.iinfo(np.int32)
 SOURCE_NAMES = ("source", "src", "from", "u")
 TARGET_NAMES = ("target", "destination", "dst", "dest", "to", "v")
@@ -54,7 +54,7 @@ class TableSource(EdgeSource):
         self._huge = False
 
     def _column(self, names: list[str], wanted: str | int | None, usual: tuple[str, ...], default: int) -> str:
-        """The column meant: by number from 1, by name, by a usual name, else by position."""
+        """The name of a column: requested by number (from 1) or name, else one of the usual names, else by position."""
         if isinstance(wanted, int) or (isinstance(wanted, str) and wanted.isdigit() and wanted not in names):
             if not 1 <= int(wanted) <= len(names):
                 raise OptionError(f"{self.name}: expected a column from 1 to {len(names)}, got {wanted}")
@@ -72,7 +72,7 @@ class TableSource(EdgeSource):
         return names[default]
 
     def check_schema(self, schema: Any, name: str) -> None:
-        """The columns must be there, once each, and hold what ids and weights can be."""
+        """Check that each column exists once and has a type for ids or weights."""
         for column in self.columns:
             count = schema.names.count(column)
             if count != 1:
@@ -124,11 +124,11 @@ class TableSource(EdgeSource):
         return EdgeBlock(sources, targets, weights, None, batch.num_rows), signed, huge, exact
 
     def _present(self, batch: Any, column: str, row: int) -> Any:
-        """A column without nulls, decoded if it was a dictionary."""
+        """A column, decoded if it is a dictionary; an error if it has nulls."""
         data = batch.column(column)
         if pa.types.is_dictionary(data.type):
             values = data.dictionary
-            if pa.types.is_string_view(values.type):  # as Polars has it; Arrow cannot take from it
+            if pa.types.is_string_view(values.type):  # from Polars; Arrow's `take` does not support it
                 values = values.cast(pa.large_string())
             data = values.take(data.indices)
         if data.null_count:
@@ -137,7 +137,7 @@ class TableSource(EdgeSource):
         return data
 
     def _binary(self, column: Any, row: int) -> Any:
-        """Strings (or integers asked for as strings) as one large_binary array."""
+        """Strings (or integers requested as strings) as one large_binary array."""
         try:
             return column.cast(pa.large_string()).cast(pa.large_binary())
         except pa.ArrowInvalid as error:
@@ -156,7 +156,7 @@ class TableSource(EdgeSource):
 
 
 def check_weights(values: Array, name: str, row: int, allow_negative: bool) -> tuple[Array, bool]:
-    """Weights as float64, and whether int32 holds all of them; refuses what no algorithm can use."""
+    """Weights as float64, and whether int32 holds all of them; an error for a weight that is not finite, exact or allowed."""
     weights = values.astype(np.float64)
     bad = ~np.isfinite(weights)
     if not allow_negative:
@@ -181,7 +181,7 @@ def value_type(kind: Any) -> Any:
 
 
 def is_string(kind: Any) -> bool:
-    """Text, or bytes that should be text: some writers of Parquet leave out the difference."""
+    """Whether a type is text, or bytes: some Parquet writers store text as bytes."""
     kind = value_type(kind)
     tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_binary, pa.types.is_large_binary)
     return any(test(kind) for test in tests)
@@ -217,7 +217,7 @@ def open_object(what: Any, options: ReadOptions) -> EdgeSource:
 
 
 def from_stream(what: Any, options: ReadOptions) -> EdgeSource:
-    """A table can be asked for its stream again; a reader is a stream itself and is used up."""
+    """Edges from a table or a reader. A table gives its stream again; a reader can be read only once."""
     readers = [pa.RecordBatchReader.from_stream(what)]
     once = isinstance(what, pa.RecordBatchReader)
 
@@ -233,7 +233,7 @@ def from_stream(what: Any, options: ReadOptions) -> EdgeSource:
 
 
 def from_columns(columns: list[Array], options: ReadOptions) -> EdgeSource:
-    """(sources, targets) or (sources, targets, weights)."""
+    """Edges from arrays (sources, targets) or (sources, targets, weights)."""
     if len({column.shape for column in columns}) != 1 or columns[0].ndim != 1:
         raise OptionError(f"expected arrays of one length, got shapes {', '.join(str(c.shape) for c in columns)}")
     names = ["source", "target", "weight"][: len(columns)]
@@ -244,14 +244,14 @@ def from_columns(columns: list[Array], options: ReadOptions) -> EdgeSource:
     )  # fmt: skip
     source = TableSource("arrays", table.schema, lambda: iter(table.to_batches()), kept)
     source.replayable, source.edges, source.total = True, table.num_rows, table.num_rows
-    if len(columns) == 3 and columns[2].dtype.kind in "iu":  # with the count known, weights are not seen before they travel
+    if len(columns) == 3 and columns[2].dtype.kind in "iu":  # the type may be needed before the weights are read
         source.weight_dtype = "int32" if fits_int32(columns[2]) else "float64"
     source.sample = lambda count: sample_table(source, table, count)  # type: ignore[method-assign]
     return source
 
 
 def as_arrow(column: Array, name: str) -> Any:
-    """A NumPy array as an Arrow array; an empty list has no type and may stand for no ids."""
+    """A NumPy array as an Arrow array; an empty list has no type and counts as no ids."""
     if name != "weight" and not column.size and column.dtype == np.float64:
         column = column.astype(np.int64)
     if name != "weight" and column.dtype.kind not in "iuUSO":

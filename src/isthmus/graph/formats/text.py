@@ -1,8 +1,8 @@
 """Text edge lists: SNAP, TSV, CSV, runs of spaces; plain, gzip or zstd.
 
-The file is cut into blocks of whole lines, which are parsed side by side. Whether ids are integers or strings
-is decided by the first lines unless the options say so. Further columns are ignored unless one is named as
-the weight; the report says that they were there.
+The file is cut into blocks of whole lines, which are parsed in parallel. The first lines decide whether ids are
+integers or strings, unless an option does. Other columns are ignored unless one is named as the weight; the report
+counts them.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from isthmus.graph.names import encode
 from isthmus.kernels import text as kernels
 from isthmus.threads import Pool
 
-STRING_CHUNK = 512 << 10  # where ids are strings, which take some twenty times their bytes while they are encoded
+STRING_CHUNK = 512 << 10  # for string ids, which take some twenty times their bytes during encoding
 LOOK = 100  # lines that decide between integers and strings
 INTEGER = re.compile(rb"-?[0-9]+")
 TWO_INTEGERS = re.compile(rb"\s*-?[0-9]+([ \t]+)-?[0-9]+(?=\s|$)")
 WORD = re.compile(rb'"[^"]*"|\S+')
-MARK = b"\xef\xbb\xbf"  # some programs put it before UTF-8 text
+MARK = b"\xef\xbb\xbf"  # byte order mark: some programs write it before UTF-8 text
 CODECS = {".gz": "gzip", ".zst": "zstd"}
 
 
@@ -61,9 +61,9 @@ class Lines:
         self.expanded = 0
 
     def __iter__(self) -> Iterator[tuple[Array, int]]:
-        """(lines, bytes of the file behind them)."""
+        """(lines, bytes of the file that they came from)."""
         if self._codec and not self.size:
-            raise GraphFormatError(f"{self.path}: cannot read: empty, which no {self._codec} file is")
+            raise GraphFormatError(f"{self.path}: cannot read: the file is empty, so it is not a {self._codec} file")
         try:
             with self.path.open("rb", buffering=0) as file:
                 yield from self._cut(file)
@@ -147,7 +147,7 @@ class TextSource(EdgeSource):
         self._look()
 
     def _look(self) -> None:
-        """Settle separator, columns and the kind of ids from the first lines."""
+        """Determine separator, columns and the kind of ids from the first lines."""
         opening = b""
         for lines, _ in Lines(self.path, self.options.max_expansion):
             opening = lines[: 1 << 20].tobytes()
@@ -222,14 +222,14 @@ class TextSource(EdgeSource):
         self.weight_dtype = "int32" if exact else "float64"
 
     def _note(self, flags: int) -> None:
-        """Remember what a block held, for what is settled in the end."""
+        """Record the flags of a block, for decisions after the last block."""
         self._flags |= flags
         if self._flags & kernels.SAW_NEGATIVE_ID and self._flags & kernels.SAW_HUGE_ID:
             raise GraphFormatError(f"{self.path}: ids below 0 and above 2**63 - 1 in one file; no 64-bit type holds both")
         self.signed = bool(self._flags & kernels.SAW_NEGATIVE_ID)
 
     def _texts(self) -> Iterator[tuple[Array, int, int]]:
-        """(lines, bytes of the file behind them, lines left out before them)."""
+        """(lines, bytes of the file that they came from, lines skipped before them)."""
         skip = self._skip_to
         chunk = min(sizes.now.text_chunk, STRING_CHUNK) if self.ids == "string" else sizes.now.text_chunk
         for text, done in Lines(self.path, self.options.max_expansion, chunk):
@@ -304,7 +304,7 @@ class TextSource(EdgeSource):
         return f"expected {self._shape()}{hint}"
 
     def _shape(self) -> str:
-        """What a line should look like."""
+        """The expected form of a line, for messages."""
         used = self._columns[self._columns >= 0]
         shape = "'source target weight'" if self.weighted else "'source target'"
         kind = "" if self.ids == "string" else " with integer ids"
@@ -323,7 +323,7 @@ NOT_UTF8 = 100
 
 
 def separator_of(lines: list[bytes]) -> int:
-    """What parts the fields: blanks where lines begin with two integers, else what most lines have."""
+    """The separator of fields: blanks if lines begin with two integers, else the one in most lines."""
     blanks = [match[1] for match in map(TWO_INTEGERS.match, lines) if match]
     if 2 * len(blanks) > len(lines):
         return kernels.TAB if 2 * sum(b"\t" in blank for blank in blanks) > len(blanks) else kernels.SPACE
@@ -334,12 +334,12 @@ def separator_of(lines: list[bytes]) -> int:
 
 
 def fields_of(line: bytes, separator: int) -> list[bytes]:
-    """The fields of one line, as the kernels see them; quotes stay."""
+    """The fields of one line, split as the kernels do; quotes stay."""
     line = line.strip()
     if separator == kernels.SPACE:
         return WORD.findall(line)
     mark = re.escape(bytes([separator])) + (b"+" if separator == kernels.TAB else b"")
-    if b'"' in line:  # a separator inside quotes parts nothing
+    if b'"' in line:  # a separator inside quotes does not count
         mark += rb'(?=(?:[^"]*"[^"]*")*[^"]*$)'
         line = line[:4096]
     return [field.strip() for field in re.split(mark, line)]
@@ -355,7 +355,7 @@ def line_at(text: Array, where: int, skipped: int) -> tuple[int, bytes]:
 
 
 def shortened(line: bytes) -> str:
-    """A line for people to see."""
+    """A line for messages, shortened."""
     shown = line.decode("utf-8", "replace").rstrip("\r")
     return shown if len(shown) <= 80 else shown[:77] + "..."
 
