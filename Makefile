@@ -10,10 +10,11 @@ demo: $(VENV)/demo.stamp
 	$(BIN)/isthmus demo
 
 test: $(VENV)/test.stamp
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile -m 'not alone'
+	$(BIN)/python -m pytest -m alone
 
 check: $(VENV)/test.stamp lint
-	$(BIN)/python -m pytest --quick
+	$(BIN)/python -m pytest -n auto --dist loadfile --quick -m 'not alone'
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check src tests benchmarks examples

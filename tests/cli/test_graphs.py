@@ -249,6 +249,7 @@ def test_without_arguments_it_helps(call: Any) -> None:
         assert outcome.err == ""
 
 
+@pytest.mark.alone
 def test_help_is_quick() -> None:
     script = Path(sys.executable).with_name("isthmus")
     command = [str(script)] if script.exists() else COMMAND

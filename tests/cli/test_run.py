@@ -234,6 +234,7 @@ def test_a_live_line_on_a_terminal_only(tmp_path: Path) -> None:
     assert "bfs: iteration" not in process(*command).stderr
 
 
+@pytest.mark.alone
 def test_the_first_run_says_that_it_compiles_and_the_second_is_quick(tmp_path: Path) -> None:
     """From shell to shell; the machine may be busy, so the best of three counts."""
     ist.generate("uniform", tmp_path / "g.isthmus", vertices=300, edges=1000).close()
