@@ -172,7 +172,7 @@ def exact_size(count: int, format_size: Callable[[float], str]) -> str:
 
 
 def info(store: StorePath, json: Json = False) -> None:
-    """Say what a store holds."""
+    """Show a store's contents."""
     from isthmus.cli.console import facts, show_json
     from isthmus.graph.graph import open_graph
     from isthmus.memory import format_size
