@@ -21,7 +21,7 @@ from isthmus.memory import DEFAULT_SHARE, available, format_size, parse_size
 from isthmus.policies.recipe import Recipe
 from isthmus.programs.program import Program
 
-BUFFERS = 4  # two being filled, two being worked on
+BUFFERS = 4  # two being filled, two being run
 LEAST_BLOCKS = 24  # of 4 KB in a buffer: the narrower of its two zones then holds several lists whatever their alignment
 ENOUGH = 4 << 20  # bytes of a buffer; larger ones read a little faster, but a cache saves more with the same memory
 LEAST_PAGES = 64  # of 4 KB, where lists are read through pages

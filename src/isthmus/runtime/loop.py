@@ -60,7 +60,7 @@ class Loop:
     def begin(self) -> None:
         """Prepare what is the same in all iterations."""
         program, recipe = self.program, self.recipe
-        self.profile = self.desk.link.profile  # corrected by observed rates as the run goes on
+        self.profile = self.desk.link.profile  # corrected by observed rates during the run
         self.number = self.first = self.checkpoint.done if self.checkpoint is not None else 0
         self.unused: list[Delivery] = []  # fetched ahead but not needed
         reruns = may_rerun(program, self.desk.sides)
