@@ -87,12 +87,12 @@ def __getattr__(name: str) -> Any:
 
 
 def _is_module(name: str) -> bool:
-    """`from isthmus import sizes` asks here first; looking for algorithms then would import the asker again."""
+    """Whether `name` is a module of the package: Python asks here first, and a look for algorithms would then import in a circle."""
     return importlib.util.find_spec(f"{__name__}.{name}") is not None
 
 
 def _algorithms() -> Any:
-    """Algorithms by name. They are found in their folder, and in other packages, so no list of them is here."""
+    """Algorithms by name, found in their folder and in other packages."""
     return importlib.import_module("isthmus.programs.catalogue").ALGORITHMS
 
 

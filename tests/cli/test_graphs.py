@@ -160,7 +160,7 @@ MISTAKES: list[tuple[list[str], int, str]] = [
     (["generate", "moon", "-o", "new.isthmus"], 2, "No such command 'moon'"),
     (["generate", "rmat", "--scale", "99", "-o", "new.isthmus"], 2, "'--scale'"),
     (["generate", "rmat", "--scale", "3", "--edge-factor", "inf", "-o", "new.isthmus"], 2, "expected an edge factor above 0, got inf"),
-    (["generate", "rmat", "--scale", "3", "--a", "0.5", "-o", "new.isthmus"], 2, "--a, --b and --c go together"),
+    (["generate", "rmat", "--scale", "3", "--a", "0.5", "-o", "new.isthmus"], 2, "give --a, --b and --c together"),
     (["generate", "rmat", "--scale", "3", "--weights", "9", "-o", "new.isthmus"], 2, "expected weights as LOW:HIGH"),
     (["generate", "rmat", "--scale", "3", "--weights=-9:9", "-o", "new.isthmus"], 2, "expected weights with 0 <= LOW <= HIGH"),
     (["generate", "rmat", "--scale", "3", "--memory", "5 bananas", "-o", "new.isthmus"], 2, "expected a size such as 512MB"),

@@ -116,7 +116,7 @@ def test_the_memory_split_adds_up(graph: Any) -> None:
 def test_a_run_in_memory_says_that_nothing_moved(graph: Any, tmp_path: Path) -> None:
     text, read = written(ist.pagerank(graph), tmp_path / "run.html")
     check_alone(text, read)
-    assert "All edges were in near memory: nothing moved over the link" in text
+    assert "All edges were in near memory, so no bytes moved" in text
     assert set(titles(text)) == {"Active", "Time", "Near memory", "Engines", "Result"}
     assert "policy resident" in text
     assert {"edges"} <= {name for name, _, _ in page.memory(ist.pagerank(graph).summary()["memory"])}
@@ -173,7 +173,7 @@ def test_several_runs_in_one_page(graph: Any, tmp_path: Path) -> None:
     assert "device cpu, 3 recipes" in shown
     assert "unified failed: needs <5 MB>" in shown
     assert titles(text)[:2] == ["Transfer so far", "Time so far"]
-    assert re.findall("<h2>(.*?)</h2>", text) == ["All of them", "filter", "emogi"]
+    assert re.findall("<h2>(.*?)</h2>", text) == ["All recipes", "filter", "emogi"]
     for run in runs.values():
         assert f"{run.summary()['transfer']['ratio']:.2f}" in shown
         assert f"{run.summary()['seconds']['total']:.3f}" in shown

@@ -216,7 +216,7 @@ def test_a_run_goes_on_from_every_boundary(name, policy, graph, folder, tmp_path
         done = [int(entry.split("-")[-1]) for entry in names(folder)]
         result = run(graph, checkpoint=folder, checkpoint_every=99, **how)
         assert_same(name, expected, result)
-        assert any(f"went on after {done[-1]} iterations" in note for note in result.trace.notes)
+        assert any(f"resumed after {done[-1]} iterations" in note for note in result.trace.notes)
         if name in SYNCHRONOUS and policy == "filter":
             assert len(result.trace) == len(expected.trace) - sum(done)
         assert not folder.exists()
@@ -239,14 +239,14 @@ def test_recipe_and_threads_may_change(undirected, folder):
         stopped(RUNS["sssp"], undirected, folder, 3, policy="auto")
         result = ist.sssp(undirected, 0, memory="5%", policy=policy, threads=threads, checkpoint=folder)
         assert_same("sssp", expected, result)
-        assert any("went on after 2 iterations" in note for note in result.trace.notes)
+        assert any("resumed after 2 iterations" in note for note in result.trace.notes)
 
 
 def test_edges_may_fit_the_next_time(undirected, folder):
     stopped(RUNS["bfs"], undirected, folder, 3, **FAR)
     result = ist.bfs(undirected, 0, checkpoint=folder)
     assert result.summary()["policy"] == "resident"
-    assert any("went on after 2 iterations" in note for note in result.trace.notes)
+    assert any("resumed after 2 iterations" in note for note in result.trace.notes)
     assert_same("bfs", ist.bfs(undirected, 0), result)
 
 
@@ -277,7 +277,7 @@ def test_kill_9(name, graph, folder):
     expected = RUNS[name](graph, **FAR)
     result = RUNS[name](graph, checkpoint=folder, **FAR)
     assert_same(name, expected, result)
-    assert any(f"went on after {KILLED[name]} iterations" in note for note in result.trace.notes)
+    assert any(f"resumed after {KILLED[name]} iterations" in note for note in result.trace.notes)
     assert len(result.trace) < len(expected.trace)
     assert not folder.exists()
 
@@ -322,7 +322,7 @@ def test_settling(name, threads, grid, folder, sized):
         assert stopped(run, grid, folder, count, **how) == [f"pass-1.iteration-{count - 1}"]
         result = run(grid, checkpoint=folder, **how)
         assert_same(name, expected, result)
-        assert any(f"went on after {count - 1} iterations" in note for note in result.trace.notes)
+        assert any(f"resumed after {count - 1} iterations" in note for note in result.trace.notes)
 
 
 def test_nobody_works_while_a_checkpoint_is_written(grid, folder, monkeypatch, sized):
@@ -414,7 +414,7 @@ def test_a_pass_that_has_ended_is_not_done_again(name, graph, folder):
     first, second = names(folder)
     result = run(graph, checkpoint=folder, **FAR)
     assert_same(name, expected, result)
-    assert sum(note.startswith("went on after") for note in result.trace.notes) == 2
+    assert sum(note.startswith("resumed after") for note in result.trace.notes) == 2
     assert len(result.trace) <= 2 + len(expected.trace) - int(first.split("-")[-1]) - int(second.split("-")[-1])
 
 
@@ -432,7 +432,7 @@ def test_inference(tmp_path, folder):
             stopped(lambda g, **how: ist.nn_inference(g, inputs, layers=sizes, **how), network, folder, count, **FAR)
             result = ist.nn_inference(network, inputs, layers=sizes, checkpoint=folder, **FAR)
             np.testing.assert_allclose(result.values, expected.values)
-            assert any(f"went on after {count - 1} iterations" in note for note in result.trace.notes)
+            assert any(f"resumed after {count - 1} iterations" in note for note in result.trace.notes)
         stopped(lambda g, **how: ist.nn_inference(g, inputs, layers=sizes, **how), network, folder, 2, **FAR)
         with pytest.raises(StoreError, match="is a checkpoint of nn_inference"):
             ist.nn_inference(network, inputs + 1, layers=sizes, checkpoint=folder, **FAR)
@@ -508,7 +508,7 @@ def damage(path: Path, at: int) -> None:
 
 @pytest.mark.parametrize(("file", "how", "message"), [
     ("arrays", lambda path: damage(path, 5000), r"arrays: is damaged at byte 4096 \(the checksum"),
-    ("arrays", lambda path: os.truncate(path, 4096), "arrays: has not the [0-9]+ bytes"),
+    ("arrays", lambda path: os.truncate(path, 4096), "arrays: does not have the [0-9]+ bytes"),
     ("arrays", lambda path: path.unlink(), "arrays: No such file"),
     ("arrays.xxh3", lambda path: damage(path, 3), "arrays.xxh3: is damaged"),
     ("manifest.json", lambda path: damage(path, 60), "manifest.json: is damaged"),
@@ -558,7 +558,7 @@ def test_a_program_whose_text_has_changed(undirected, folder):
         def functions(self, facts):
             return replace(super().functions(facts), source=level_above)
 
-    with pytest.raises(StoreError, match=rf"{name}: was written by hops with another text \(.*\); give --restart"):
+    with pytest.raises(StoreError, match=rf"{name}: was written by another version of hops \(.*\); give --restart"):
         ist.run(Other(0), undirected, checkpoint=folder, **TIGHT)
     program = Hops(0)
     program.level = 17  # as after a run that was interrupted in the same process
@@ -585,7 +585,7 @@ def test_a_full_disk(undirected, tmp_path, monkeypatch):
         result = ist.sssp(undirected, 0, checkpoint=disk / "c", checkpoint_every=0, say=said.append, **TIGHT)
         assert_same("sssp", ist.sssp(undirected, 0), result)
         [note] = [note for note in result.trace.notes if "No space left on device" in note]
-        assert note.startswith("a checkpoint could not be written, the run goes on without")
+        assert note.startswith("a checkpoint could not be written; the run continues without it")
         assert note in said
         assert names(disk) == []
         with pytest.raises(Killed):
@@ -616,7 +616,7 @@ def test_a_folder_that_is_gone_costs_no_answer(name, undirected, folder):
     run = partial(ist.bfs, predecessors=True) if name == "bfs_predecessors" else ist.sssp
     result = run(undirected, 0, checkpoint=folder, checkpoint_every=0, watch=gone, **TIGHT)
     assert np.array_equal(run(undirected, 0).values, result.values)
-    assert any(note.startswith("a checkpoint could not be written, the run goes on without") for note in result.trace.notes)
+    assert any(note.startswith("a checkpoint could not be written; the run continues without it") for note in result.trace.notes)
 
 
 def test_checkpoints_that_cannot_be_removed_cost_no_answer(undirected, folder, monkeypatch):
@@ -640,7 +640,7 @@ def test_what_cannot_be_checkpointed(undirected, folder):
     program.source, program.script = 0, iter(())
     with pytest.raises(OptionError, match=r"hops cannot be checkpointed: hops.program.own.script is of type tuple_iterator.*override"):
         ist.run(program, undirected, checkpoint=folder, **TIGHT)
-    with pytest.raises(OptionError, match="told apart"):
+    with pytest.raises(OptionError, match="recognise in another process"):
         ist.run(Hops(object()), undirected, checkpoint=folder, **TIGHT)
     for minutes in (-1, float("nan"), float("inf")):
         with pytest.raises(OptionError, match="checkpoint_every: expected minutes"):
@@ -666,7 +666,7 @@ def test_in_memory_the_loop_writes_them(undirected, folder):
     stopped(RUNS["multi_source_bfs"], undirected, folder, 4, memory=None)
     result = ist.multi_source_bfs(undirected, [0, 1, 2], checkpoint=folder)
     assert result.summary()["policy"] == "resident"
-    assert any("went on after 3 iterations" in note for note in result.trace.notes)
+    assert any("resumed after 3 iterations" in note for note in result.trace.notes)
     assert_same("multi_source_bfs", ist.multi_source_bfs(undirected, [0, 1, 2]), result)
 
 
@@ -701,7 +701,7 @@ def test_two_complete_ones_the_newer_counts(undirected, folder, tmp_path):
     stopped(RUNS["sssp"], undirected, folder, 4)
     shutil.copytree(tmp_path / "older" / "pass-1.iteration-1", folder / "pass-1.iteration-1")
     result = ist.sssp(undirected, 0, checkpoint=folder, **TIGHT)
-    assert any("went on after 3 iterations" in note for note in result.trace.notes)
+    assert any("resumed after 3 iterations" in note for note in result.trace.notes)
     assert_same("sssp", ist.sssp(undirected, 0), result)
 
 
@@ -719,7 +719,7 @@ def test_the_command_line(undirected, folder, tmp_path):
     assert f"{name}: is a checkpoint of sssp(source=0), and this run is sssp(source=1)" in other.stderr
     done = command(*sssp, "--json")
     assert done.returncode == 0, done.stderr
-    assert any("went on after 3 iterations" in note for note in json.loads(done.stdout)["notes"])
+    assert any("resumed after 3 iterations" in note for note in json.loads(done.stdout)["notes"])
     assert not folder.exists()
     stopped(RUNS["sssp"], undirected, folder, 4)
     again = command(*sssp, "--restart", "--json")

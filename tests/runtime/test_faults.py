@@ -203,7 +203,7 @@ def test_ctrl_c_says_where_the_run_goes_on(large: Path, tmp_path: Path) -> None:
     _, err = process.communicate(timeout=20)
     (kept,) = folder.glob("pass-*")
     assert process.returncode == 130
-    assert re.sub(r"note: .*\n", "", err) == f"error: interrupted; the same command, given again, goes on from {kept}\n"
+    assert re.sub(r"note: .*\n", "", err) == f"error: interrupted; run the same command again to resume from {kept}\n"
 
 
 def links(folder: Path, known: set[str] = frozenset()) -> list[str]:  # type: ignore[assignment]

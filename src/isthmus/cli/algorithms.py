@@ -20,15 +20,15 @@ from isthmus.cli.compose import compose
 if TYPE_CHECKING:
     from isthmus.programs.algorithm import Algorithm, Parameter
 
-Given = dict[str, Any]  # an algorithm's options, as the shell has them
+Given = dict[str, Any]  # an algorithm's options, as given on the command line
 Act = Callable[..., None]
 
 
 def group(words: str, shared: Callable[..., None], act: Act) -> typer.Typer:
-    """A group of commands, one for each algorithm; `shared` has the options that all have, `act` does the work."""
+    """A group of commands, one for each algorithm. `shared` declares the options they share, `act` does the work."""
 
     class Group(TyperGroup):
-        """Commands that are made when they are asked for."""
+        """Commands that are made on demand."""
 
         showing_help = False
 
@@ -55,7 +55,7 @@ def group(words: str, shared: Callable[..., None], act: Act) -> typer.Typer:
 
 
 def named(name: str) -> Algorithm | None:
-    """The algorithm of that name, or of that alias; None: there is none."""
+    """The algorithm with that name or alias, or None."""
     from isthmus.programs.catalogue import ALGORITHMS
 
     try:
@@ -66,7 +66,7 @@ def named(name: str) -> Algorithm | None:
 
 
 def command(algorithm: Algorithm, shared: Callable[..., None], act: Act) -> Any:
-    """A command of an algorithm's own options and the shared ones."""
+    """A command with an algorithm's own options and the shared ones."""
 
     def own(**given: Any) -> Given:
         return given
@@ -94,7 +94,7 @@ def option_of(parameter: Parameter) -> inspect.Parameter:
         hint = Path if parameter.required else Path | None
     elif kind is Kind.SIZES:
         hint = str if parameter.required else str | None
-    flags = [] if default is True else [flag]  # a flag that is set has a --no- form as well
+    flags = [] if default is True else [flag]  # without names, typer adds a --no- form, which a flag that is on by default needs
     shown = typer.Option(*flags, help=option.help, min=option.least, metavar=metavar, show_default=not parameter.required)
     keyword = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(parameter.name, keyword, default=default, annotation=Annotated[hint, shown])
@@ -150,13 +150,13 @@ def parse_numbers(texts: list[str] | None, graph: Any, what: str) -> dict[Any, f
 
 
 def start_from(word: str | None, graph: Any) -> Any:
-    """The vertex that was named, or else the one with the most out-edges, which is said."""
+    """The vertex that was named; without one, the vertex with the most out-edges, and a note."""
     from isthmus.cli.console import warn
 
     if word is not None:
         return graph.ids.parse(word)
     source = graph.busiest()
-    warn(f"no --source was given: from vertex {source}, which has the most edges ({graph.out_degree(source):,})")
+    warn(f"no --source was given; starting from vertex {source}, which has the most edges ({graph.out_degree(source):,})")
     return source
 
 

@@ -1,4 +1,4 @@
-"""Arrays that a command takes as files: .npy, .npz, never pickled."""
+"""Reads the array files that commands take: .npy and .npz, never pickled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from isthmus.errors import GraphFormatError, OptionError
 
 
 def read_array(path: Path) -> Any:
-    """The array of a .npy file; it stays there until it is used."""
+    """The array of a .npy file, mapped: its values are read when they are used."""
     array = loaded(path, mmap_mode="r")
     if hasattr(array, "files"):
         array.close()
@@ -19,7 +19,7 @@ def read_array(path: Path) -> Any:
 
 
 def read_arrays(path: Path, needed: str, *others: str) -> dict[str, Any]:
-    """Arrays of a .npz file by their names, of which the first must be there."""
+    """Arrays of a .npz file by name. `needed` must be there, `others` may."""
     archive = loaded(path)
     if not hasattr(archive, "files"):
         raise GraphFormatError(f"{path}: expected an archive (.npz) with an array {needed!r}, got a single array")

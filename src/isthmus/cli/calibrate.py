@@ -1,4 +1,4 @@
-"""`isthmus calibrate [PATH]`: measure a disk, show what it can do, remember it for later runs."""
+"""`isthmus calibrate [PATH]`: measure a disk's rates, show them, and remember them for later runs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from isthmus.link.measure import Samples
 
 Rates = TypeVar("Rates")
-PathArgument = Annotated[Path, typer.Argument(metavar="PATH", help="A folder, for a test file of up to 1 GB, or a store to read.")]
-ShowOption = Annotated[bool, typer.Option("--show", help="Show what is remembered, and how old it is; measure nothing.")]
-ForgetOption = Annotated[bool, typer.Option("--forget", help="Forget what is remembered; measure nothing.")]
+PathArgument = Annotated[Path, typer.Argument(metavar="PATH", help="A store to read, or a folder for a test file of up to 1 GB.")]
+ShowOption = Annotated[bool, typer.Option("--show", help="Show the remembered rates and their age; measure nothing.")]
+ForgetOption = Annotated[bool, typer.Option("--forget", help="Forget the remembered rates; measure nothing.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
 
 
 def calibrate(path: PathArgument = Path("."), show: ShowOption = False, forget: ForgetOption = False, json: Json = False) -> None:
-    """Measure the disk of a folder or store in a few seconds, and remember it for later runs."""
+    """Measure the disk of a folder or store in a few seconds, and remember its rates for later runs."""
     from isthmus.errors import OptionError
     from isthmus.link.calibrate import checked_place, disk_of, recall
 
@@ -97,7 +97,7 @@ def drop(path: Path, before: Memory | None, json: bool) -> None:
 
 
 def show_table(samples: Samples, before: Memory | None) -> None:
-    """One row per kind of work: median, lowest and highest round, and what was remembered."""
+    """One row per kind of work: median, lowest and highest round, and the remembered rate."""
     from rich.table import Table
 
     from isthmus.cli.console import out
@@ -113,7 +113,7 @@ def show_table(samples: Samples, before: Memory | None) -> None:
 
 
 def rows_of(profile: Profile) -> list[tuple[str, str]]:
-    """What a profile holds. The first version of the file of memories held less."""
+    """The rates of a profile. Profiles remembered by the first version have fewer."""
     rows = kinds(profile.bandwidth, dict(profile.rates) or {profile.depth: profile.request_rate}, profile.compaction)
     return [(name, shown(rate, unit)) for name, unit, rate in (rows if profile.rates else rows[:-1])]
 

@@ -1,4 +1,4 @@
-"""`isthmus compare ALGORITHM STORE`: the same job by several recipes, side by side."""
+"""`isthmus compare ALGORITHM STORE`: the same job with several recipes, side by side."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from isthmus.programs.algorithm import Algorithm
 
 PoliciesOption = Annotated[str | None, typer.Option(metavar="NAME,NAME...", help="Recipes to compare. Default: all of them.")]
-RoundsOption = Annotated[int, typer.Option(min=1, help="How often each recipe runs; the median counts.")]
-ReportOption = Annotated[Path | None, typer.Option(help="Write a page about the runs: NAME.html.", rich_help_panel=RUNNING)]
+RoundsOption = Annotated[int, typer.Option(min=1, help="Runs of each recipe; the median is shown.")]
+ReportOption = Annotated[Path | None, typer.Option(help="Write an HTML report of the runs: NAME.html.", rich_help_panel=RUNNING)]
 
 
 def shared(
@@ -63,7 +63,7 @@ def act(
     for note in dict.fromkeys(note for run in summary["runs"] for note in run["notes"]):
         warn(note)
     if all(run["policy"] == "resident" for run in summary["runs"]):
-        warn("all edges fit in near memory, so that recipes had nothing to do; give a smaller --memory")
+        warn("all edges fit in near memory, so no recipe moved any; give a smaller --memory to compare recipes")
     for recipe, error in found.errors.items():
         fail(f"{recipe}: {error}")
     if found.errors:
@@ -91,4 +91,4 @@ def show(summary: dict[str, Any]) -> None:
 
 
 def register(app: typer.Typer) -> None:
-    app.add_typer(group("Run an algorithm by several recipes and compare them.", shared, act), name="compare")
+    app.add_typer(group("Run an algorithm with several recipes and compare them.", shared, act), name="compare")

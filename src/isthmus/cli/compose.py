@@ -1,4 +1,4 @@
-"""Commands put together from two signatures: a command's own options, and those it shares with its group."""
+"""Commands made from two signatures: a command's own options, and those it shares with its group."""
 
 from __future__ import annotations
 

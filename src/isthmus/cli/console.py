@@ -16,7 +16,7 @@ err = Console(stderr=True, highlight=False)
 
 
 class Bar:
-    """Draws progress with rate and time left on standard error; silent where that is no terminal."""
+    """Shows progress, rate and time left on standard error if that is a terminal."""
 
     def __init__(self) -> None:
         self._progress: Any = None
@@ -80,7 +80,7 @@ def counted(count: int, noun: str) -> str:
 
 def show_json(value: Any) -> None:
     """One line of JSON on standard output, and nothing else there."""
-    print(json.dumps(value), flush=True)  # flushed here, where a closed pipe is still an error someone handles
+    print(json.dumps(value), flush=True)  # flushed here, where an error of a closed pipe is still handled
 
 
 def facts(title: str, rows: list[tuple[str, str]]) -> None:

@@ -1,4 +1,4 @@
-"""`isthmus demo`: the main job end to end, on a graph it makes, with a budget far below the edges."""
+"""`isthmus demo`: four algorithms on a generated graph, with a budget much smaller than its edges."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 ScaleOption = Annotated[int, typer.Option(min=8, max=26, help="2**scale vertices, 16 times as many edges.")]
-FolderOption = Annotated[Path | None, typer.Option(help="Where to put the graph. Default: a temporary folder beside the working one.")]
+FolderOption = Annotated[Path | None, typer.Option(help="Folder for the graph. Default: a temporary folder in the current one.")]
 SHARE = "10%"
 TOLERANCE = 1e-6
 
@@ -47,7 +47,7 @@ def play(scale: int, path: Path) -> None:
     graph = open_graph(path)
     hub = max(range(min(graph.vertices, 64)), key=graph.degree)
     say("")
-    say(f"2. Four algorithms, once in memory and once from disk with {SHARE} of the edges allowed near ...", "bold")
+    say(f"2. Four algorithms, once in memory and once from disk with {SHARE} of the edges in memory ...", "bold")
     rows = [compare(graph, hub, name) for name in ("bfs", "sssp", "weakly_connected_components", "pagerank")]
     show(rows)
     agree = all(row["agree"] for row in rows)
@@ -89,7 +89,7 @@ def show(rows: list[dict[str, Any]]) -> None:
     from isthmus.memory import format_size
 
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="cyan")  # fits 80 columns
-    for title in ("algorithm", "found", "rounds", "in RAM", "from disk", "moved", "x edges", "same"):
+    for title in ("algorithm", "found", "iterations", "in RAM", "from disk", "moved", "x edges", "same"):
         table.add_column(title, justify="left" if title in ("algorithm", "found") else "right", no_wrap=True)
     for row in rows:
         name, value = next(iter(row["result"].items()))

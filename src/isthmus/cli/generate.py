@@ -1,7 +1,7 @@
-"""`isthmus generate KIND`: graphs by formula.
+"""`isthmus generate KIND`: synthetic graphs.
 
-A function here has a kind's own options and returns what it says to `isthmus.generate`; the options that all
-kinds share are added by `compose`.
+A function here has the options of one kind and returns the arguments for `isthmus.generate`; `compose` adds the options
+that all kinds share.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from isthmus.cli.options import (
 )
 
 Shape = dict[str, Any]
-Vertices = Annotated[int, typer.Option(min=0, help="How many vertices.")]
-Repeats = Annotated[Keep, typer.Option("--parallel", help="What becomes of repeated edges.")]
-Weights = Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Weights drawn evenly: 1:255 for integers, 0.0:1.0 for reals.")]
-Chance = Annotated[float | None, typer.Option(min=0, max=1, help="Chance of a quadrant; --a, --b and --c go together.")]
+Vertices = Annotated[int, typer.Option(min=0, help="Number of vertices.")]
+Repeats = Annotated[Keep, typer.Option("--parallel", help="Keep or drop repeated edges.")]
+Weights = Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Uniformly random weights: 1:255 for integers, 0.0:1.0 for reals.")]
+Chance = Annotated[float | None, typer.Option(min=0, max=1, help="Probability of a quadrant; give --a, --b and --c together.")]
 
 
 def shared(
@@ -60,7 +60,7 @@ def rmat(
     if a is None or b is None or c is None:
         from isthmus.errors import OptionError
 
-        raise OptionError("--a, --b and --c go together; the fourth quadrant takes the rest")
+        raise OptionError("give --a, --b and --c together; the fourth quadrant has the remaining probability")
     return {**shape, "probabilities": (a, b, c)}
 
 
@@ -68,20 +68,20 @@ def uniform(
     vertices: Vertices, edges: Annotated[int, typer.Option(min=0, help="Edges drawn, before cleaning.")],
     self_loops: SelfLoops = Keep.drop, parallel: Repeats = Keep.drop,
 ) -> Shape:  # fmt: skip
-    """Edges between vertices drawn evenly (Erdős-Rényi)."""
+    """Edges between uniformly random vertices (Erdős-Rényi)."""
     return {"vertices": vertices, "edges": edges, "self_loops": self_loops, "parallel": parallel}
 
 
 def grid(
-    rows: Annotated[int, typer.Option(min=1, help="How many rows.")],
-    columns: Annotated[int, typer.Option(min=1, help="How many columns.")],
+    rows: Annotated[int, typer.Option(min=1, help="Number of rows.")],
+    columns: Annotated[int, typer.Option(min=1, help="Number of columns.")],
 ) -> Shape:  # fmt: skip
     """A rows x columns grid: small degrees and long paths, like a road network."""
     return {"rows": rows, "columns": columns}
 
 
 def path(vertices: Vertices) -> Shape:
-    """0 - 1 - 2 - ...: the longest diameter there is."""
+    """0 - 1 - 2 - ...: the longest possible diameter."""
     return {"vertices": vertices}
 
 
@@ -103,7 +103,7 @@ def make(kind: str, shape: Shape, output: Path, weight_type: WeightType | None, 
 
 
 def register(app: typer.Typer) -> None:
-    kinds = typer.Typer(no_args_is_help=True, help="Make a graph by formula.")
+    kinds = typer.Typer(no_args_is_help=True, help="Generate a graph.")
     for shape in (rmat, uniform, grid, path, star, complete):
         kinds.command()(compose(shape, shared, make))
     app.add_typer(kinds, name="generate")

@@ -41,7 +41,7 @@ def register(app: typer.Typer) -> None:
 
 
 FormatOption = Annotated[
-    str | None, typer.Option(help=f"One of {listing.FORMATS}. Default: by the ending.")
+    str | None, typer.Option(help=f"One of {listing.FORMATS}. Default: from the file name.")
 ]
 OwnOption = Annotated[
     list[str] | None, typer.Option("--format-option", metavar="NAME=VALUE", help="An option that only this format has; may be repeated.")
@@ -50,12 +50,12 @@ DirectedOption = Annotated[
     bool | None, typer.Option("--directed/--undirected", help="Undirected: stored both ways. Default: as the input says, else directed.")
 ]
 WeightColumn = Annotated[
-    str | None, typer.Option(help="Column of the weight. Without it, weights are taken only where the format has them.")
+    str | None, typer.Option(help="Column of the weight. Without it, weights are read only if the format defines them.")
 ]
 ParallelOption = Annotated[
-    Parallel, typer.Option(help="Repeated edges: keep them, drop all but the first, or merge weights by min or sum.")
+    Parallel, typer.Option(help="Repeated edges: keep all, drop all but the first, or merge weights by min or sum.")
 ]
-NegativeOption = Annotated[bool, typer.Option("--allow-negative", help="Admit negative weights; shortest paths will refuse the graph.")]
+NegativeOption = Annotated[bool, typer.Option("--allow-negative", help="Allow negative weights; shortest paths then refuse the graph.")]
 
 
 def ingest(
@@ -68,15 +68,15 @@ def ingest(
     target: Annotated[str | None, typer.Option(help="Column of the target.")] = None,
     weight: WeightColumn = None,
     header: Annotated[bool, typer.Option("--header", help="The first line of a text file names the columns.")] = False,
-    ids: Annotated[IdKind, typer.Option(help="What vertex ids are.")] = IdKind.auto,
-    vertices: Annotated[int | None, typer.Option(min=0, help="Ids are 0 .. N-1, and all of them are vertices.")] = None,
+    ids: Annotated[IdKind, typer.Option(help="Type of the vertex ids.")] = IdKind.auto,
+    vertices: Annotated[int | None, typer.Option(min=0, help="Number of vertices; their ids are 0 .. N-1.")] = None,
     comments: Annotated[str, typer.Option(help="Characters that start a comment line.")] = "#%",
     self_loops: SelfLoops = Keep.keep,
     parallel: ParallelOption = Parallel.keep,
     in_edges: InEdges = True,
     weight_type: WeightOption = None,
     allow_negative: NegativeOption = False,
-    max_expansion: Annotated[float, typer.Option(min=1, help="A compressed file may grow by this factor (or to 1 GiB).")] = 200,
+    max_expansion: Annotated[float, typer.Option(min=1, help="Largest expansion factor of a compressed file beyond 1 GiB.")] = 200,
     order: OrderOption = Order.natural,
     memory: Memory = None, threads: Threads = None, overwrite: Overwrite = False, json: Json = False,
 ) -> None:  # fmt: skip
@@ -96,7 +96,7 @@ def ingest(
 
 
 def own_options(texts: list[str] | None) -> dict[str, str]:
-    """NAME=VALUE words by name. Options that all formats have are options of the command."""
+    """NAME=VALUE words by name. Options that all formats share are options of the command and refused here."""
     from isthmus.graph.build import CLEANING, READING
 
     found: dict[str, str] = {}
@@ -105,14 +105,14 @@ def own_options(texts: list[str] | None) -> dict[str, str]:
         if not equals or not name.isidentifier():
             raise OptionError(f"--format-option: expected NAME=VALUE, got {text!r}")
         if name in found or name in READING | CLEANING | {"order", "overwrite", "memory", "threads", "progress"}:
-            why = "was given twice" if name in found else "is no option of a format's own"
+            why = "was given twice" if name in found else "is an option of the command, not of a format"
             raise OptionError(f"--format-option: {name} {why}")
         found[name] = value
     return found
 
 
 def built(build: Callable[[Any], Graph], as_json: bool, verb: str) -> None:
-    """Build a graph with a progress bar, then say what came of it."""
+    """Build a graph with a progress bar, then print a summary of it."""
     from isthmus.cli.console import Bar, facts, show_json, warn
 
     start = time.perf_counter()
@@ -172,7 +172,7 @@ def exact_size(count: int, format_size: Callable[[float], str]) -> str:
 
 
 def info(store: StorePath, json: Json = False) -> None:
-    """Say what a store holds."""
+    """Show a store's contents."""
     from isthmus.cli.console import facts, show_json
     from isthmus.graph.graph import open_graph
     from isthmus.memory import format_size

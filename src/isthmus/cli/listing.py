@@ -1,4 +1,4 @@
-"""Help texts that list parts: the lists are made when help is shown, and nothing that they name is imported."""
+"""Help texts with lists of recipes or formats. The lists are made when help is shown, without importing the parts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typer.core import TyperCommand
 
 from isthmus.plugins import Catalogue
 
-RECIPES, FORMATS = "{recipes}", "{formats}"  # stand for the lists
+RECIPES, FORMATS = "{recipes}", "{formats}"  # placeholders for the lists
 
 
 WHERE = {
@@ -21,7 +21,7 @@ WHERE = {
 
 
 def recipes() -> str:
-    """`filter (whole partitions), ...`, those of other packages too."""
+    """`filter (whole partitions), ...`, with recipes of other packages."""
     return ", ".join(f"{name} ({words})" if words else name for name, words in catalogue("recipe").words().items())
 
 
@@ -32,7 +32,7 @@ def formats() -> str:
 
 @cache
 def catalogue(noun: str) -> Catalogue[Any]:
-    """A list of declarations alone; those that load parts import compilers."""
+    """A catalogue that only reads declarations; loading the parts would import compilers."""
     return Catalogue(noun, *WHERE[noun])
 
 

@@ -45,7 +45,7 @@ def main() -> NoReturn:
     signals.listen()
     try:
         code = app(standalone_mode=False, prog_name="isthmus")  # what typer.Exit carried, or what the command returned
-        if code == INTERRUPTED:  # what newer versions of typer make of Ctrl-C
+        if code == INTERRUPTED:  # newer versions of typer return this after Ctrl-C
             raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else 0)
     except IsthmusError as error:
@@ -63,7 +63,7 @@ def main() -> NoReturn:
 
 
 def misused(error: Any) -> NoReturn:
-    """A mistake in the words of the command line itself, as typer found it."""
+    """Report a usage error that typer found in the command line."""
     if type(error).__name__ == "NoArgsIsHelpError":  # the help has been shown
         sys.exit(error.exit_code)
     command = error.ctx.command_path if getattr(error, "ctx", None) else "isthmus"
@@ -79,7 +79,7 @@ def stop(text: str, code: int) -> NoReturn:
 
 
 def drop_output() -> None:
-    """Where standard output cannot take what is left in its buffer, the interpreter must not try again at exit."""
+    """Flush standard output; if that fails, redirect it to /dev/null so that the interpreter does not fail again at exit."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,4 +1,4 @@
-"""Options that several commands have, said once."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class IdKind(StrEnum):
     string = "string"
 
 
-RUNNING = "Running"  # the panel of options that change no answer
+RUNNING = "Running"  # the help panel of options that do not change the answer
 
 StorePath = Annotated[Path, typer.Argument(metavar="STORE", help="A store, NAME.isthmus.", show_default=False)]
 Output = Annotated[Path, typer.Option("-o", "--output", help="The store to write: NAME.isthmus.", show_default=False)]
-SelfLoops = Annotated[Keep, typer.Option(help="What becomes of edges from a vertex to itself.")]
+SelfLoops = Annotated[Keep, typer.Option(help="Keep or drop edges from a vertex to itself.")]
 InEdges = Annotated[bool, typer.Option("--in-edges/--no-in-edges", help="Keep in-edges of a directed graph as well.")]
 OrderOption = Annotated[Order, typer.Option(help="Vertex order; hub puts the top 8 % by out-degree x in-degree first.")]
 WeightOption = Annotated[
@@ -56,7 +56,7 @@ WeightOption = Annotated[
 ]
 Memory = Annotated[
     str | None,
-    typer.Option(metavar="SIZE", help="Most memory to use, such as 512MB. Default: 60 % of what is available.", rich_help_panel=RUNNING),
+    typer.Option(metavar="SIZE", help="Memory limit, such as 512MB. Default: 60 % of the available memory.", rich_help_panel=RUNNING),
 ]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads to use. Default: all cores.", rich_help_panel=RUNNING)]
 Overwrite = Annotated[

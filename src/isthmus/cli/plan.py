@@ -1,4 +1,4 @@
-"""`isthmus plan ALGORITHM STORE`: what a run would take, without running it."""
+"""`isthmus plan ALGORITHM STORE`: the memory and the cost of a pass that a run would need, without running it."""
 
 from __future__ import annotations
 
@@ -61,4 +61,4 @@ def show(costs: dict[str, dict[str, Any]]) -> None:
 
 
 def register(app: typer.Typer) -> None:
-    app.add_typer(group("Show what a run would take, without running it.", shared, act), name="plan")
+    app.add_typer(group("Show the memory and the cost per pass of a run, without running it.", shared, act), name="plan")

@@ -1,4 +1,4 @@
-"""`isthmus run ALGORITHM STORE`: an algorithm's own options change the answer, the shared ones only its speed."""
+"""`isthmus run ALGORITHM STORE`. An algorithm's own options change the answer; the shared options change only the speed."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 Budget = Annotated[
     str | None,
-    typer.Option(help="Near memory: 2GB, or 10% for vertex state plus that share of the edges. Default: 60 % of what is available."),
+    typer.Option(help="Near memory: 2GB, or 10% for vertex state plus that share of the edges. Default: 60 % of the available memory."),
 ]
-PolicyOption = Annotated[str, typer.Option(metavar="RECIPE", help=f"How edges are brought near: {listing.RECIPES}.")]
+PolicyOption = Annotated[str, typer.Option(metavar="RECIPE", help=f"How edges are brought into near memory: {listing.RECIPES}.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, or model:NAME for a modelled GPU.")]
 WithoutOption = Annotated[
     str | None, typer.Option(metavar="PART,PART...", help="Parts of a recipe to switch off, such as cache. Answers stay the same.")
 ]
 OutputOption = Annotated[Path | None, typer.Option("-o", "--output", help="Write the result: NAME.parquet, .csv or .npy.")]
-ReportOption = Annotated[Path | None, typer.Option(help="Write a page about the run: NAME.html.")]
+ReportOption = Annotated[Path | None, typer.Option(help="Write an HTML report of the run: NAME.html.")]
 VerifyOption = Annotated[bool, typer.Option("--verify", help="Compare every block that is read with its checksum.")]
 CheckpointOption = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Keep checkpoints here; the same command, given again, goes on from the last.")
+    Path | None, typer.Option(metavar="DIR", help="Folder for checkpoints; the same command, run again, resumes from the last one.")
 ]
 EveryOption = Annotated[float, typer.Option(metavar="MINUTES", min=0, help="Minutes between two checkpoints.")]
-RestartOption = Annotated[bool, typer.Option("--restart", help="Remove the checkpoints that are there, and begin anew.")]
+RestartOption = Annotated[bool, typer.Option("--restart", help="Remove existing checkpoints and start over.")]
 
 
 def shared(
@@ -74,7 +74,7 @@ def act(
     if report is not None:
         result.report(report)
     if checkpoint is not None:
-        clear(checkpoint)  # not before the result is saved
+        clear(checkpoint)  # only after the result is saved
     if json:
         show_json(result.summary())
         return

@@ -1,4 +1,4 @@
-"""The drawings of a page. Every colour has a contrast of 3 to white and to the dark ground, so one set serves both themes."""
+"""The drawings of a page. Every colour has a contrast of 3 to the light and to the dark background, so one set serves both themes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from isthmus.policies.recipes import RECIPES
 from isthmus.report.series import UNKNOWN, Map, Series
 from isthmus.report.svg import FAINT, GRID, INK, inline
 
-SECONDS = {"waiting for the link": "#dd6611", "edge loops": "#0077bb", "deciding": "#8877ff", "the rest": "#888899"}
+SECONDS = {"I/O wait": "#dd6611", "compute": "#0077bb", "deciding": "#8877ff", "other": "#888899"}
 ACTIVE = {"edges": "#0077bb", "vertices": "#dd6611"}
-OTHER = (colour_of("resident"), ":")  # of recipes that are not known, and of variants
+OTHER = (colour_of("resident"), ":")  # for unknown recipes and for variants
 SIZE = (4.4, 2.4)  # inches; a point is about a pixel on a phone
 STYLE = {
     "svg.fonttype": "none", "svg.hashsalt": "isthmus", "font.size": 9.5, "text.color": INK, "axes.edgecolor": FAINT,
@@ -27,7 +27,7 @@ STYLE = {
 
 @contextmanager
 def axes(count: int, label: str) -> Iterator[tuple[Any, Any]]:
-    """An empty figure over iterations 1 to `count`; must be turned to text inside."""
+    """An empty figure over iterations 1 to `count`. Turn it into text inside the `with` block."""
     import matplotlib
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -51,12 +51,12 @@ def scaled(ax: Any, unit: str) -> None:
 
 
 def engine_colors(engines: Iterable[str]) -> dict[str, str]:
-    """What engines declare; built-in ones are far apart, for eyes without long or middle cones too."""
+    """The colours that engines declare. Those of built-in engines are easy to tell apart, also for colour-blind readers."""
     return {engine: colour_of(engine) for engine in engines}
 
 
 def line(recipe: str) -> tuple[str, str]:
-    """Colour and dash of a recipe, as it declares them: the colour of its engine where it has but one."""
+    """Colour and dash that a recipe declares; a recipe with a single engine has that engine's colour."""
     found = RECIPES.get(recipe)
     if found is None:
         return OTHER
@@ -100,7 +100,7 @@ def hit_rate(name: str, data: Series) -> str:
 
 
 def growing(name: str, label: str, runs: dict[str, tuple[Series, Any]], unit: str) -> str:
-    """One line for each recipe: what its bins add up to."""
+    """One line for each recipe: the running total of its bins."""
     with axes(max(data.iterations for data, _ in runs.values()), label) as (figure, ax):
         for recipe, (data, values) in runs.items():
             color, dash = line(recipe)
@@ -113,7 +113,7 @@ def growing(name: str, label: str, runs: dict[str, tuple[Series, Any]], unit: st
 
 
 def partition_map(name: str, data: Series, chosen: Map) -> str:
-    """Partitions downwards, iterations to the right; nothing is drawn where nothing moved."""
+    """Partitions downwards, iterations to the right; cells without a transfer stay blank."""
     from matplotlib.colors import to_rgba_array
 
     table = np.zeros((UNKNOWN + 1, 4))

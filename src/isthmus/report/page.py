@@ -30,7 +30,7 @@ class Run(Protocol):
 
 
 def check(path: str | Path) -> Path:
-    """Raise now what `write` would raise after a long run: a name or a folder that will not do, a package that is missing."""
+    """Check a report's path before a long run: raise what `write` would for a bad name, a missing folder or a missing package."""
     path = Path(path)
     if path.suffix.lower() not in (".html", ".htm"):
         raise OptionError(f"{path}: expected a name that ends in .html")
@@ -43,7 +43,7 @@ def check(path: str | Path) -> Path:
 
 
 def write(path: str | Path, runs: Mapping[str, Run], failed: Mapping[str, str] | None = None) -> None:
-    """Write the page of runs by recipe, whole or not at all. `failed` says of other recipes why they have none."""
+    """Write the page of runs by recipe, whole or not at all. `failed` maps recipes that failed to their errors."""
     path = check(path)
     fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     text = render(runs, failed or {})
@@ -76,7 +76,7 @@ def render(runs: Mapping[str, Run], failed: Mapping[str, str]) -> str:
 
 
 def section(recipe: str, trace: Trace, summary: dict[str, Any], several: bool) -> dict[str, Any]:
-    """All that the page says of one run."""
+    """What the page shows of one run."""
     return {
         "summary": summary,
         "recipe": recipe,
@@ -97,7 +97,7 @@ def cards(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
     modelled = [("modelled", f"{seconds['modelled'] * 1e3:.3f} ms", f"on {summary['device']}")] if "modelled" in seconds else []
     return [
         *modelled,
-        ("time", f"{seconds['total']:.3f} s", f"{seconds['wait']:.3f} s waiting for the link, {seconds['kernel']:.3f} s in edge loops"),
+        ("time", f"{seconds['total']:.3f} s", f"{seconds['wait']:.3f} s I/O wait, {seconds['kernel']:.3f} s compute"),
         ("iterations", f"{summary['iterations']:,}", f"{summary['graph']['vertices']:,} vertices, {summary['graph']['edges']:,} edges"),
         ("moved", format_size(transfer["bytes"]), f"in {transfer['requests']:,} requests"),
         ("moved ÷ edges", f"{transfer['ratio']:.2f}", f"of {format_size(summary['graph']['edge_bytes'])} of edges"),
@@ -106,7 +106,7 @@ def cards(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def memory(facts: dict[str, Any]) -> list[tuple[str, int, float]]:
-    """What the budget was spent on: purpose, bytes, percent."""
+    """How the budget was split: purpose, bytes, percent."""
     budget = facts["budget"]
     split = {name: size for name, size in facts["split"].items() if name != "budget" and type(size) is int}
     if not facts["split"].get("resident"):
@@ -144,7 +144,7 @@ def leaves(value: Any, name: str = "") -> list[tuple[str, str]]:
 
 
 def as_text(value: Any) -> Any:
-    """Strings that UTF-8 can hold, however deep."""
+    """The value with all its strings, nested ones too, made valid UTF-8."""
     if isinstance(value, dict):
         return {as_text(key): as_text(inner) for key, inner in value.items()}
     if isinstance(value, list):

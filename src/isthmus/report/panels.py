@@ -1,4 +1,4 @@
-"""Which figures a page has, and in which words it says why one is missing."""
+"""The figures of a page, and the notes that explain missing ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def panel(title: str, text: str, svg: str, legend: dict[str, str]) -> Panel:
 
 
 def figures(name: str, trace: Trace, several: bool) -> list[Panel]:
-    """The figures of one run; beside others, only those that cannot be drawn together."""
+    """The figures of one run. With `several` runs, only those that cannot be drawn in shared axes."""
     data = series(trace)
     if not data.iterations:
         return []
@@ -33,7 +33,7 @@ def choices(name: str, trace: Trace, data: Series) -> list[Panel]:
     shares = data.shares()
     colors = draw.engine_colors(shares)
     found = [panel(
-        "Execution path", f"Share of the active partitions by what brought their edges.{binned(data)}",
+        "Execution path", f"Share of the active partitions that each engine brought.{binned(data)}",
         draw.stacked(f"{name}-path", "partitions", data, shares, colors, "%"), colors,
     )]  # fmt: skip
     chosen = choice_map(trace, data.step)
@@ -53,12 +53,11 @@ def cache(name: str, data: Series) -> list[Panel]:
 
 
 def progress(name: str, data: Series) -> list[Panel]:
-    """What there was to do, and how long it took."""
+    """Active vertices and edges, and seconds."""
     times = {what: values for what, values in data.seconds.items() if values.any()}
     return [
         panel(
-            "Active", f"Vertices that had something to say, and their edges.{binned(data)}", draw.active(f"{name}-active", data),
-            draw.ACTIVE,
+            "Active", f"Active vertices and their edges.{binned(data)}", draw.active(f"{name}-active", data), draw.ACTIVE,
         ),
         panel(
             "Time", f"Seconds in each iteration.{binned(data)}", draw.stacked(f"{name}-time", "time", data, times, draw.SECONDS, "s"),
@@ -68,7 +67,7 @@ def progress(name: str, data: Series) -> list[Panel]:
 
 
 def transfer(name: str, data: Series) -> list[Panel]:
-    """What moved over the link."""
+    """Bytes that moved over the link."""
     if not data.moved.any():
         return []
     moved = {engine: values for engine, values in data.bytes.items() if values.any()}
@@ -99,13 +98,13 @@ def together(runs: dict[str, tuple[Series, dict[str, Any]]]) -> list[Panel]:
 
 
 def missing(trace: Trace, several: bool) -> list[str]:
-    """Why a reader looks in vain for some of the figures."""
+    """Why some of the figures are missing."""
     data = series(trace)
     if not data.iterations:
         return ["No iteration was needed."]
     if not data.moved.any():
-        return ["All edges were in near memory: nothing moved over the link, and there was nothing to choose."]
-    return [] if data.hit_edges.any() or several else ["No active edge was found in a cache."]
+        return ["All edges were in near memory, so no bytes moved and no engine was chosen."]
+    return [] if data.hit_edges.any() or several else ["No cache hits."]
 
 
 def binned(data: Series) -> str:

@@ -1,4 +1,4 @@
-"""A trace as columns to draw: at most BINS bins of equally many iterations, so that thousands stay readable and small."""
+"""A trace as columns to draw: iterations in at most BINS bins of equal size, so that thousands of them stay readable."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Series:
         return np.divide(self.hit_edges, self.active_edges, out=np.zeros(self.sizes.size), where=self.active_edges > 0)
 
     def shares(self) -> dict[str, Array]:
-        """Of the active partitions, the share of each engine."""
+        """Each engine's share of the active partitions."""
         total = sum(self.partitions.values(), np.zeros(self.sizes.size))
         return {name: np.divide(count, total, out=np.zeros(total.size), where=total > 0) for name, count in self.partitions.items()}
 
@@ -65,10 +65,10 @@ def series(trace: Trace) -> Series:
     engines = [name for name in NAMES.values() if any(name in i.engines for i in each)]
     brought = [name for name in NAMES.values() if any(i.partitions.get(name) for i in each)]
     named = {
-        "waiting for the link": [i.wait for i in each],
-        "edge loops": [i.kernel for i in each],
+        "I/O wait": [i.wait for i in each],
+        "compute": [i.kernel for i in each],
         "deciding": [i.decide for i in each],
-        "the rest": [max(0.0, i.overhead - i.decide) for i in each],
+        "other": [max(0.0, i.overhead - i.decide) for i in each],
     }
     return Series(
         count, step, sizes,
@@ -82,9 +82,9 @@ def series(trace: Trace) -> Series:
 
 @dataclass
 class Map:
-    """Which engine brought which partition when: codes by row and bin, the commonest of those that did.
+    """Which engine brought which partition when: the code of the commonest engine, by row and bin.
 
-    UNKNOWN where partitions moved and the trace holds no choices.
+    UNKNOWN where partitions moved but the trace has no choices.
     """
 
     codes: Array
@@ -108,7 +108,7 @@ def choice_map(trace: Trace, step: int) -> Map | None:
         cells = np.arange(chosen.size) // row_step * kinds + chosen
         counts[at // step] += np.bincount(cells, minlength=rows * kinds).reshape(rows, kinds)
     counts[:, :, NOTHING] = 0
-    codes = counts.argmax(2)  # NOTHING, which is 0, where all are
+    codes = counts.argmax(2)  # NOTHING, which is 0, where no engine has a count
     known = {at // step for at in choices}
     moving = {at // step for at, i in enumerate(trace.iterations) if i.partitions}
     codes[list(moving - known)] = UNKNOWN

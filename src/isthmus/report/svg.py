@@ -1,4 +1,4 @@
-"""Matplotlib's SVG, made fit for a page: small, coloured by the page's style sheet, with ids of its own."""
+"""Matplotlib's SVG prepared for a page: small, coloured by the page's style sheet, with unique ids."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import re
 from typing import Any
 
-INK, FAINT, GRID = "#010203", "#040506", "#070809"  # stand for the page's own colours, which follow the reader's theme
+INK, FAINT, GRID = "#010203", "#040506", "#070809"  # placeholders for the page's own colours, which follow the reader's theme
 VARIABLES = {INK: "var(--ink)", FAINT: "var(--faint)", GRID: "var(--line)"}
 
 

@@ -1,12 +1,12 @@
-"""Whether two answers to one question agree: exactly, or within the errors that both admit to.
+"""Whether two answers agree: exactly, or within the error bounds that both state.
 
 | values | agree when |
 |---|---|
 | integers, vertices, labels, edges | equal |
-| columns that are not unique | missing for the same vertices, as any shortest-path tree will do |
+| columns that are not unique | missing for the same vertices; any shortest-path tree is valid |
 | values with a bound on the sum of errors | their L1 distance is at most the two error bounds together |
-| values with a bound on every error | no entry is further apart than that |
-| values with a bound on every relative error | every entry within both bounds, and what normalizing adds to them |
+| values with a bound on every error | no entry differs by more than the two bounds together |
+| values with a bound on every relative error | every entry is within both bounds and the error that normalizing adds |
 | other floating-point values | every entry within `tolerance` of the smaller: sums may differ by rounding |
 """
 
@@ -20,11 +20,11 @@ from isthmus.programs.column import Column, Within
 from isthmus.runtime.result import Array, Result
 
 TOLERANCE = 1e-9
-ROUNDING = 1e-12  # of the largest entry; the bounds that programs state leave it out
+ROUNDING = 1e-12  # of the largest entry; the error bounds of programs do not include rounding
 
 
 def difference(first: Result, second: Result, tolerance: float = TOLERANCE) -> str | None:
-    """Where two results differ by more than they may, in words; None: they agree."""
+    """The first place where two results differ by more than is allowed, as text; None: they agree."""
     if len(first) != len(second) or first.columns != second.columns:
         return f"{len(first):,} rows of {', '.join(first.columns)} against {len(second):,} of {', '.join(second.columns)}"
     for name in first.columns:
@@ -37,7 +37,7 @@ def difference(first: Result, second: Result, tolerance: float = TOLERANCE) -> s
 
 
 def excess(column: Column, a: Array, b: Array, stated: tuple[dict[str, Any], dict[str, Any]], tolerance: float) -> Array:
-    """How far each pair of entries is apart where the columns disagree, and 0 where they do not."""
+    """The difference of each pair of entries that disagree, and 0 for pairs that agree."""
     if not column.unique:
         a, b = column.missing(a), column.missing(b)
     if a.dtype.kind != "f":
@@ -57,7 +57,7 @@ def excess(column: Column, a: Array, b: Array, stated: tuple[dict[str, Any], dic
 
 
 def apart(a: Array, b: Array) -> Array:
-    """Distances between entries; infinite between a number and none."""
+    """Distances between entries; infinite between a number and NaN."""
     with np.errstate(invalid="ignore"):
         off = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
     off[np.isnan(off)] = np.inf
@@ -65,7 +65,7 @@ def apart(a: Array, b: Array) -> Array:
 
 
 def stretch(bound_a: float, bound_b: float) -> float:
-    """How far apart two entries may be, relative to the smaller, when each is off by its bound and so is what scaled it."""
+    """The largest relative difference of two entries when each entry, and the norm it was divided by, is off by its bound."""
     if max(bound_a, bound_b) >= 1:
         return np.inf
     return (1 + bound_a) / (1 - bound_a) * (1 + bound_b) / (1 - bound_b) - 1

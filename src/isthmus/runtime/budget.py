@@ -1,7 +1,7 @@
-"""What fits where: near memory split between vertex state, offsets, frontier and edges, before a job starts.
+"""Splits near memory between vertex state, offsets, frontier and edges, before a job starts.
 
-`memory` is a promise. An absolute budget that cannot work fails here and names the smallest that does; a
-percentage means vertex state plus that share of the edge bytes, raised to the least that works.
+`memory` is a promise. An absolute budget that is too small fails here, and the error names the smallest that works. A
+percentage means vertex state plus that share of the edge bytes, raised to the minimum if it is smaller.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from isthmus.memory import DEFAULT_SHARE, available, format_size, parse_size
 from isthmus.policies.recipe import Recipe
 from isthmus.programs.program import Program
 
-BUFFERS = 4  # two being filled, two being worked on
-LEAST_BLOCKS = 24  # of 4 KB in a buffer: the narrower zone of the two then holds several lists whatever their alignment
-ENOUGH = 4 << 20  # bytes; larger ones are read a little faster, but what keeps edges near saves reading them
+BUFFERS = 4  # two being filled, two being run
+LEAST_BLOCKS = 24  # of 4 KB in a buffer: the narrower of its two zones then holds several lists whatever their alignment
+ENOUGH = 4 << 20  # bytes of a buffer; larger ones read a little faster, but a cache saves more with the same memory
 LEAST_PAGES = 64  # of 4 KB, where lists are read through pages
 
 
@@ -40,7 +40,7 @@ class Split:
     cache: int  # for edges that stay near
     notes: list[str] = field(default_factory=list)
     least: int = 0  # the smallest budget that works
-    whole: int = 0  # the smallest that all edges fit in
+    whole: int = 0  # the smallest budget that holds all edges
 
     @property
     def peak(self) -> int:
@@ -57,10 +57,11 @@ def split_budget(
     graph: Snapshot, program: Program, memory: str | int | None, threads: int, policy: str, keeps: bool = False,
     device_bytes: int | None = None, index_bytes: int = 0, page_bytes: int = 0,
 ) -> Split:  # fmt: skip
-    """Split a budget for `program` on `graph`, or raise BudgetError. `keeps`: what is left keeps edges near.
+    """Split a budget for `program` on `graph`, or raise BudgetError. `keeps`: the remaining memory keeps edges near.
 
-    `index_bytes`: per vertex, of what finds kept edges; it is vertex state, though part of the cache. `device_bytes`: near memory
-    of a modelled device, which is the default budget there. `page_bytes`: the least for lists that are read through pages.
+    `index_bytes`: bytes per vertex of the cache's index; they count as vertex state, though they are part of the cache.
+    `device_bytes`: near memory of a modelled device, and the default budget there. `page_bytes`: the minimum for pages, where
+    lists are read through them.
     """
     least_buffer, enough = sizes.now.least_buffer, ENOUGH
     if device_bytes is not None:
@@ -89,13 +90,13 @@ def split_budget(
             f"got {format_size(budget)}. Give --memory {least // 10**6 + 1}MB or more"
         )
     room = budget - vertex
-    # A recipe that was asked for by name moves edges even when they would fit, unless the budget is the default.
+    # A recipe chosen by name moves edges even when they would fit, unless the budget is the default.
     all_edges = edge_bytes + n * program.solve_bytes
     resident = room >= all_edges and (policy == "auto" or memory is None)
     if resident:
         state += n * program.solve_bytes
     edges = edge_bytes if resident else min(room - page_bytes, most_staging(edge_bytes))
-    if (keeps or device_bytes is not None) and not resident:  # modelled recipes have partitions of one size, to compare them
+    if (keeps or device_bytes is not None) and not resident:  # on a modelled device all recipes get partitions of the same size
         edges = min(edges, max(room // 4, BUFFERS * enough))
     cache = 0 if resident else page_bytes
     if keeps and not resident:
@@ -111,7 +112,7 @@ def parse_share(text: str) -> float:
 
 
 def most_staging(edge_bytes: int) -> int:
-    """Beyond a few tasks' worth, staging only delays the first kernel."""
+    """The largest useful staging memory: more than a few tasks only delays the first kernel."""
     least = BUFFERS * sizes.now.least_buffer
     return max(least, min(edge_bytes + least, BUFFERS * (32 << 20)))
 
@@ -119,7 +120,7 @@ def most_staging(edge_bytes: int) -> int:
 def split_for(
     program: Program, graph: Snapshot, recipe: Recipe, model: Device | None, memory: str | int | None, threads: int, policy: str,
 ) -> Split:  # fmt: skip
-    """How a budget is split for a program and a recipe; a modelled device's own memory is the default."""
+    """Split a budget for a program and a recipe. The default budget of a modelled device is its own memory."""
     used_once = (program.max_iter == 1 and not recipe.pages) or (recipe.cache == "vertices" and program.follows_each_vertex_once)
     keeps = recipe.keeps and not program.needs_spare_memory and not used_once
     index_bytes = VERTEX_BYTES if recipe.cache == "vertices" else 0
@@ -129,10 +130,10 @@ def split_for(
     arrays = len(program.sides) * (2 if program.reads_weights() and graph.weighted else 1)
     pages = arrays * model.managed.page_bytes if recipe.pages else 0
     split = split_budget(graph, program, memory, threads, policy, keeps, model.near.bytes, index_bytes, pages)
-    if pages and not split.resident:  # the last page of every array is a whole one, too
+    if pages and not split.resident:  # the last page of every array takes the room of a whole page
         split.cache += min(split.budget - split.peak, pages)
     if keeps and not split.resident and split.cache <= max(pages, index_bytes * graph.vertices):
         split.notes.append("the budget leaves no room to keep edges near")
     if split.budget > model.near.bytes:
-        split.notes.append(f"the budget is more than the {format_size(model.near.bytes)} of {model.name}")
+        split.notes.append(f"the budget is more than the {format_size(model.near.bytes)} of memory of {model.name}")
     return split

@@ -1,4 +1,4 @@
-"""Buffers of near memory that deliveries come in: few and fixed, so readers wait when they are too far ahead."""
+"""Buffers of near memory that deliveries are read into. Their number is fixed, so readers that are too far ahead wait."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from isthmus.runtime.executor import Stopped
 
 
 class Buffers:
-    """A pool of buffers, for several threads."""
+    """A thread-safe pool of buffers."""
 
     def __init__(self, buffers: list[Buffer]) -> None:
         self._count = len(buffers)
@@ -22,17 +22,17 @@ class Buffers:
         """A buffer to fill; waits until one is given back. Raises Stopped when the pool was closed."""
         buffer = self._free.get()
         if buffer is None:
-            self._free.put(None)  # for the next one who waits
+            self._free.put(None)  # for the next thread that waits
             raise Stopped
         return buffer
 
     def give_back(self, buffer: Buffer | None) -> None:
-        """The buffer may be filled again."""
+        """Return a buffer to the pool."""
         if buffer is not None:
             self._free.put(buffer)
 
     def close(self) -> None:
-        """Let nobody wait any more."""
+        """Stop all threads that wait for a buffer, and those that ask later."""
         while not self._free.empty():
             self._free.get()
         self._free.put(None)

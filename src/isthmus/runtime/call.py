@@ -1,4 +1,4 @@
-"""One call of an algorithm: the programs it runs, one after the other, and what they came to together."""
+"""One call of an algorithm: the programs it runs, one after the other, and their combined summary."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Call:
 
     @property
     def algorithm(self) -> str:
-        """The algorithm's name; a program that is run alone has its own."""
+        """The algorithm's name; for a program run by itself, the program's name."""
         return self._passes[-1].program.name if self._name == "run" else self._name
 
     @property
@@ -66,7 +66,7 @@ class Call:
         return Answer(found.columns, program.columns, found.figures, program=program)
 
     def summary(self, answer: Answer) -> dict[str, Any]:
-        """What all passes took, for the answer that came of them."""
+        """The summary of an answer, with the seconds and transfers of all passes added up."""
         self.trace.notes += [note for note in self._notes if note not in self.trace.notes]
         main = next((each for each in self._passes if each.program is answer.program), self._passes[-1])
         device = name_of(self._session.settings.device, self._session.model)
@@ -81,7 +81,7 @@ class Call:
 
 
 class Rehearsal(Call):
-    """A call that stops before its first pass. `told` hears of every pass, as far as is known by then, and what it would take."""
+    """A call that stops before its first pass. `told` receives every pass known by then, and its memory split."""
 
     def __init__(self, session: Session, name: str, told: Callable[[Program, Split], None]) -> None:
         super().__init__(session, name, lambda iteration: None, None, RunCheckpoints())
@@ -96,4 +96,4 @@ class Rehearsal(Call):
 
 
 class Rehearsed(Exception):
-    """A call was not to go further than its plan."""
+    """Raised by a rehearsal in place of running its first pass."""

@@ -1,12 +1,13 @@
-"""Checkpoints: every few minutes a run's state goes to disk, so that a killed run goes on where it was.
+"""Checkpoints: every few minutes a run's state is written to disk, so that a killed run can resume.
 
-A folder belongs to one run, and each of its passes (a tree of predecessors is a second one) has a place in it: the newest
-checkpoint `pass-1.iteration-42`, written under another name, synced and renamed, and only then is the one before it
-removed. All of them go when the whole run is over. A pass that had ended goes on from its last checkpoint like any other,
-so what is done twice is at most what the interval allows.
+A folder belongs to one run. Each of its passes (a tree of predecessors is a second pass) has one checkpoint there, such as
+`pass-1.iteration-42`. A new one is written under another name, synced and renamed; then the one before it is removed. All
+are removed when the run is over. A pass that had ended also resumes from its last checkpoint, so each pass repeats at most
+the work of one interval.
 
-State is what the program remembers (`Program.remember`) and the frontier. Recipe, threads and mostly the budget
-may change in between: none of them changes an answer. Neither may the graph, the algorithm, its arguments or its text.
+A checkpoint holds what the program remembers (`Program.remember`) and the frontier. The recipe, the threads and mostly the
+budget may change before a run resumes, as they do not change the answer. The graph, the algorithm, its arguments and its
+code must be the same.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from isthmus.runtime.saved import ANEW, Saved, encode, write
 from isthmus.runtime.trace import Trace
 
 EVERY = 5.0  # minutes
-WRITING = "writing"  # what a checkpoint is called before it is complete, and when it is no more
+WRITING = "writing"  # name of a checkpoint that is incomplete, or is being removed
 NAMES = re.compile(r"pass-(\d+)\.iteration-(\d+)")
 ELSEWHERE = f"name another folder, or {ANEW}"
 
@@ -47,14 +48,14 @@ def checkpoints_of(
     algorithm: Algorithm, graph: Snapshot, args: tuple[Any, ...], named: dict[str, Any], checkpoint: Any = None,
     checkpoint_every: float = EVERY, restart: bool = False, keep_checkpoint: bool = False,
 ) -> RunCheckpoints:  # fmt: skip
-    """The checkpoints of a call in the folder `checkpoint`, every so many minutes; none without a folder.
+    """The checkpoints of a call in the folder `checkpoint`, written every `checkpoint_every` minutes; none without a folder.
 
-    All passes of the call share the folder. With `keep_checkpoint` it stays when the call is over, for a caller who has yet
-    to save the result, and calls `clear` then.
+    All passes of the call share the folder. With `keep_checkpoint` the checkpoints stay when the call is over: the caller saves
+    the result first, and then calls `clear`.
     """
     if checkpoint is None:
         if restart:
-            raise OptionError("restart: expected a checkpoint to begin anew from, give --checkpoint (checkpoint=)")
+            raise OptionError("restart: expected a folder of checkpoints to start over in; give --checkpoint (checkpoint=)")
         return RunCheckpoints()
     return Checkpoints(Path(checkpoint), checkpoint_every, restart, graph, described(algorithm, args, named), keep_checkpoint)
 
@@ -66,10 +67,10 @@ class RunCheckpoints:
         return self
 
     def __exit__(self, *details: object) -> None:
-        """There is nothing to give back."""
+        """Do nothing: there is no lock to release."""
 
     def next_pass(self, program: Program) -> Checkpoint | None:
-        """Those of the next program that the call runs."""
+        """The checkpoints of the next program that the call runs."""
         return None
 
     def over(self, notes: list[str]) -> None:
@@ -77,13 +78,13 @@ class RunCheckpoints:
 
 
 class Checkpoints(RunCheckpoints):
-    """The folder of a run. Use as a context manager: it is locked meanwhile, and does not stay when it is empty."""
+    """The folder of a run. Use as a context manager: the folder is locked inside, and removed at the end if it is empty."""
 
     def __init__(self, path: Path, every: float, restart: bool, graph: Snapshot, run: str, keep: bool) -> None:
         if isinstance(every, bool) or not (every >= 0 and math.isfinite(every)):
             raise OptionError(f"checkpoint_every: expected minutes, a number of at least 0, got {every}")
         if not graph.on_disk:
-            raise OptionError(f"checkpoint: {graph} is in memory only, so nothing could go on with it later; ingest it into a store")
+            raise OptionError(f"checkpoint: {graph} is in memory only, so no later run could resume with it; ingest it into a store")
         self.path, self.every, self.written, self.seconds = path, every, 0, 0.0
         self.same = {"isthmus": __version__, "graph": graph.identity(), "run": run}
         self._keep = keep
@@ -106,7 +107,7 @@ class Checkpoints(RunCheckpoints):
         return self
 
     def _check(self, saved: Saved) -> None:
-        """Raise StoreError if it is another run's."""
+        """Raise StoreError if the checkpoint belongs to another run."""
         theirs = saved.facts
         if theirs["run"] != self.same["run"]:
             raise StoreError(f"{saved.folder}: is a checkpoint of {theirs['run']}, and this run is {self.same['run']}; {ELSEWHERE}")
@@ -129,11 +130,11 @@ class Checkpoints(RunCheckpoints):
 
     def over(self, notes: list[str]) -> None:
         """The run has its answer: remove all checkpoints, or leave them and say so."""
-        over = "removed, as the run is over"
+        over = "removed at the end of the run"
         try:
             if not self._keep:
                 remove(self.path)
-        except OSError as error:  # the answer matters more
+        except OSError as error:  # noted only: the answer is complete
             over = f"still in {self.path}: {error.strerror}"
         if self.written:
             noun = "checkpoint" if self.written == 1 else "checkpoints"
@@ -151,7 +152,7 @@ class Checkpoint:
         self._warned = False
 
     def spare(self, near: Split, memory: str | int | None) -> int:
-        """Bytes that the program may take beyond its state. One that takes them all has arrays of the size they were made with."""
+        """Bytes that the program may use beyond its state. A program that uses them must resume with arrays of the saved size."""
         spare = max(0, near.budget - near.peak)
         if self._saved is not None and self._program.needs_spare_memory:
             facts = self._saved.facts["memory"]
@@ -161,14 +162,14 @@ class Checkpoint:
             if spare > near.budget - near.peak:
                 then, now = format_size(facts["budget"]), format_size(near.budget)
                 raise BudgetError(
-                    f"{self._saved.folder}: was written with a budget of {then}, and {now} are too little to go on; "
+                    f"{self._saved.folder}: was written with a budget of {then}, and {now} is too little to resume; "
                     f"give --memory {facts['budget']}, or {ANEW}"
                 )
         self._budget = {"budget": near.budget, "room": near.state + spare}
         return spare
 
     def begin(self, state: State, facts: Facts, frontier: Frontier, trace: Trace, say: Callable[[str], None]) -> None:
-        """Go on from what is there. Raises OptionError if the program's state cannot be saved."""
+        """Resume from the checkpoint, if there is one. Raises OptionError if the program's state cannot be saved."""
         self._state, self._frontier, self._trace, self._say = state, frontier, trace, say
         self._text = digest(self._program.text(facts).encode())
         value = self._value()
@@ -179,22 +180,22 @@ class Checkpoint:
         if self._saved is None:
             return
         if self._saved.facts["text"] != self._text:
-            why = "its text has changed, or the recipe has it computed in another way"
-            raise StoreError(f"{self._saved.folder}: was written by {self._program.name} with another text ({why}); {ANEW}")
+            why = "its code has changed, or this recipe computes it in another way"
+            raise StoreError(f"{self._saved.folder}: was written by another version of {self._program.name} ({why}); {ANEW}")
         kept = self._saved.load({**value, "frontier": {"marks": frontier.marks}})
         recall(frontier, **kept["frontier"])
         self._program.recall(state, kept["program"])
-        trace.notes.append(f"went on after {self.done} iterations, from {self._saved.folder}")
+        trace.notes.append(f"resumed after {self.done} iterations, from {self._saved.folder}")
 
     def _value(self) -> dict[str, Any]:
         return {"frontier": remember(self._frontier), "program": self._program.remember(self._state)}
 
     def due(self) -> bool:
-        """Whether it is time for another one."""
+        """Whether it is time to write the next checkpoint."""
         return time.monotonic() - self._last >= self._folder.every * 60
 
     def write(self, iteration: int) -> None:
-        """Write one, and remove the one before. A full disk is noted, and the run goes on: the answer matters more."""
+        """Write a checkpoint and remove the one before. If that fails, for example on a full disk, note it and continue."""
         start = time.monotonic()
         path, writing = self._folder.path, self._folder.path / WRITING
         try:
@@ -207,26 +208,26 @@ class Checkpoint:
             for folder in old:
                 discard(folder)
         except (OSError, StoreError) as error:
-            self._warn(f"a checkpoint could not be written, the run goes on without: {error}")
+            self._warn(f"a checkpoint could not be written; the run continues without it: {error}")
         finally:
             shutil.rmtree(writing, ignore_errors=True)
             self._last = time.monotonic()
             self._folder.seconds += self._last - start
 
     def _warn(self, text: str) -> None:
-        """Once is enough."""
+        """Note and print a warning, once only."""
         if not self._warned:
             self._warned = True
             self._trace.notes.append(text)
             self._say(text)
 
     def needless(self) -> None:
-        """The program solved it all at once."""
-        self._trace.notes.append("no checkpoints: all edges are in memory, where this algorithm works in one go")
+        """Note that a program which solves everything in one kernel writes no checkpoints."""
+        self._trace.notes.append("no checkpoints: all edges are in memory, where this algorithm runs in a single kernel")
 
 
 def remember(frontier: Frontier) -> dict[str, Any]:
-    """Who is active, between two iterations."""
+    """The active vertices, between two iterations."""
     sparse = frontier.all_active or frontier.list is not None
     return {"count": frontier.count, "all_active": frontier.all_active, "list": frontier.list, "marks": None if sparse else frontier.marks}
 
@@ -240,7 +241,7 @@ def recall(frontier: Frontier, count: int, all_active: bool, list: Any, marks: A
 
 
 def found(path: Path, number: int | None = None) -> list[Path]:
-    """The checkpoints in a folder, or those of one pass, the newest last; none where the folder is gone."""
+    """The checkpoints in a folder, or those of one pass, the newest last; none if there is no folder."""
     try:
         names = os.listdir(path)
     except FileNotFoundError:
@@ -256,14 +257,14 @@ def remove(path: Path) -> None:
 
 
 def discard(folder: Path) -> None:
-    """Remove a checkpoint, which at no moment is there in part."""
+    """Remove a checkpoint. It is renamed first, so that an incomplete one is never found."""
     doomed = folder.with_name(WRITING)
     os.rename(folder, doomed)
     shutil.rmtree(doomed, ignore_errors=True)
 
 
 def clear(path: Path) -> None:
-    """Remove a folder's checkpoints, and the folder when it is empty then; not while another process uses it."""
+    """Remove a folder's checkpoints, and the folder if it is then empty, unless another process uses it."""
     with contextlib.suppress(OSError, StoreError):
         if not path.is_dir():
             return
@@ -276,13 +277,13 @@ def clear(path: Path) -> None:
 
 
 def locked(path: Path) -> int:
-    """A lock on a folder, which is made if need be; it goes with the process."""
+    """Lock a folder, made if it does not exist. The lock ends with the process."""
     while True:
         try:
             path.mkdir(exist_ok=True)
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
-            raise StoreError(f"{path}: no folder for checkpoints: {error.strerror}") from error
+            raise StoreError(f"{path}: cannot be used as a folder for checkpoints: {error.strerror}") from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -293,4 +294,4 @@ def locked(path: Path) -> int:
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.stat(path), os.fstat(lock)):
                 return lock
-        os.close(lock)  # whoever had it removed the folder between our open and our lock
+        os.close(lock)  # another process removed the folder between our open and our lock

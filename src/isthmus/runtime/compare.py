@@ -1,4 +1,4 @@
-"""One job by several recipes: alternately, so that a busy machine is busy for all, and with answers that must agree."""
+"""Runs one job with several recipes. They take turns, so that other load on the machine affects all, and their answers must agree."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from isthmus.runtime.agree import TOLERANCE, difference
 from isthmus.runtime.result import Result
 from isthmus.runtime.trace import Trace
 
-ROUNDS = 3  # the median of three is no run that had to compile
-Begin = Callable[[str, int], None]  # told of every run: recipe and round, from 1; 0 is not counted
+ROUNDS = 3  # the median of three is not the first run, which has to compile
+Begin = Callable[[str, int], None]  # called with recipe and round before every run; rounds count from 1, and 0 is the warm-up
 
 
 class DisagreementError(IsthmusError):
@@ -23,7 +23,7 @@ class DisagreementError(IsthmusError):
 
 @dataclass
 class Run:
-    """What is kept of a run: all but its answer."""
+    """A run without its answer."""
 
     facts: dict[str, Any]
     trace: Trace
@@ -39,7 +39,7 @@ class Run:
 
 @dataclass
 class Comparison:
-    """Runs by recipe, one for each round, and why other recipes have none."""
+    """Runs by recipe, one for each round, and the errors of recipes that failed."""
 
     rounds: dict[str, list[Run]] = field(default_factory=dict)
     errors: dict[str, IsthmusError] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Comparison:
 
     @property
     def fastest(self) -> str:
-        """The recipe with the least median."""
+        """The recipe with the smallest median time."""
         runs = self.runs
         return min(runs, key=lambda name: runs[name].seconds)
 
@@ -63,7 +63,7 @@ class Comparison:
         return {"runs": runs, "fastest": self.fastest, "failed": [{"recipe": name, "error": str(e)} for name, e in self.errors.items()]}
 
     def report(self, path: Any) -> None:
-        """Write a page about the median runs; needs `pip install isthmus[report]`."""
+        """Write an HTML report of the median runs; needs `pip install isthmus[report]`."""
         from isthmus.runtime.result import report_page
 
         report_page().write(path, self.runs, {name: str(error) for name, error in self.errors.items()})
@@ -73,11 +73,11 @@ def compare(
     algorithm: Callable[..., Result], graph: Graph, *args: Any, policies: Sequence[str] | None = None, rounds: int = ROUNDS,
     tolerance: float = TOLERANCE, begin: Begin = lambda recipe, number: None, **options: Any,
 ) -> Comparison:  # fmt: skip
-    """Run `algorithm(graph, …)` by each of `policies` (default: every recipe), `rounds` times, and check that answers agree.
+    """Run `algorithm(graph, …)` with each of `policies` (default: every recipe), `rounds` times, and check that answers agree.
 
-    A recipe that cannot run, for want of memory say, is left out of later rounds; if none can, its error is raised. One
-    answer is held beside the budget, to compare the others with. `tolerance` is for floating-point values of programs
-    that state no error bound. A program of your own is compared as `compare(functools.partial(isthmus.run, program), graph)`.
+    A recipe that cannot run, for example for lack of memory, is left out of later rounds; if none can, the error is raised.
+    One answer is kept in memory beside the budget, to compare the others with. `tolerance` is for floating-point values of
+    programs that state no error bound. Compare your own program with `compare(functools.partial(isthmus.run, program), graph)`.
     """
     names = list(dict.fromkeys(RECIPES if policies is None else policies))
     if not names or rounds < 1 or isinstance(policies, str):
@@ -87,7 +87,7 @@ def compare(
     if "policy" in options:
         raise OptionError("compare takes policies, not a policy")
     if "checkpoint" in options:
-        raise OptionError("compare takes no checkpoint: a recipe must not go on where another was")
+        raise OptionError("compare takes no checkpoint: a recipe must not resume the run of another")
     found = Comparison()
     judge = Judge(tolerance)
 
@@ -96,12 +96,12 @@ def compare(
         try:
             return judge.heard(name, algorithm(graph, *args, policy=name, **options))
         except (UnknownVertexError, ProgramError, DisagreementError):
-            raise  # no recipe would do better
+            raise  # every recipe would fail in the same way
         except IsthmusError as error:
             found.errors[name] = error
             return None
 
-    if rounds == 1:  # without a median, one more run comes first, so that nobody's seconds hold the compiling
+    if rounds == 1:  # there is no median, so a warm-up run comes first: no recipe's time then includes compiling
         next(filter(None, (attempt(name, 0) for name in names)), None)
     for number in range(1, rounds + 1):
         for name in names:
@@ -116,7 +116,7 @@ def compare(
 
 
 class Judge:
-    """Holds the first answer against all others, and lets go of these."""
+    """Keeps the first answer, compares all others with it, and frees them."""
 
     def __init__(self, tolerance: float) -> None:
         self._tolerance = tolerance
@@ -132,7 +132,7 @@ class Judge:
 
 
 def seconds_of(summary: dict[str, Any]) -> float:
-    """What a run is judged by: the seconds it took, or would take on a modelled device."""
+    """The seconds by which runs are compared: those of the run, or modelled seconds on a modelled device."""
     seconds = summary["seconds"]
     return float(seconds.get("modelled", seconds["total"]))
 

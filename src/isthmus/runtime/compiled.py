@@ -16,7 +16,7 @@ from isthmus.programs.program import Facts, Program
 
 
 def compile_program(program: Program, facts: Facts, state: Any, side: Side, say: Callable[[str], None] | None) -> Any:
-    """The program's loops, compiled or found on disk; says so when it has to compile."""
+    """The program's loops, compiled or found on disk. `say` is told when they have to be compiled."""
     weighted = side.weight_width > 0
     text = program.text(facts)
     module = skeleton.build(program.name, text, weighted, program.pulls, program.prefetched_array, kernels_folder())

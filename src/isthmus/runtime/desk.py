@@ -1,8 +1,8 @@
-"""What a run works with, and a session keeps from run to run: lists, edges that are near, or what brings edges near.
+"""What a session keeps in near memory from run to run: lists, resident edges, and the parts that bring edges near.
 
-`Holdings` has the lists of the sides that were used and the edge arrays that are resident, by name. A `Desk` is laid for a
-program: its sides, and either the resident engine or a link with engines, buffers and a cache. A desk that moves edges
-stays as it is, cache and all, for the next program that follows the same arrays by the same recipe.
+`Holdings` has the lists of the sides that were used and the resident edge arrays, by name. A `Desk` is made for a program:
+its sides, and either the resident engine or a link with engines, buffers and a cache. A desk that moves edges is kept, with
+its cache, for the next program that follows the same arrays with the same recipe.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from isthmus.runtime.buffers import Buffers
 from isthmus.runtime.executor import Executor
 from isthmus.threads import Team
 
-AT_ONCE = 256 << 20  # bytes of edges that are loaded by one call: a tenth of a second, so that Ctrl-C is heard
+AT_ONCE = 256 << 20  # bytes of edges that one call loads: about 0.1 s, so that Ctrl-C is handled soon
 
 
 @dataclass
 class Desk:
-    """What the loop joins: `memory` is what the buffers lie in, and behind them what may keep edges near."""
+    """The parts that the loop uses. `memory` holds the buffers and, behind them, the edges that stay near."""
 
     sides: list[Side]
     link: Link
@@ -51,8 +51,8 @@ class Desk:
     executor: Executor
     memory: Array | None = None
     cache: Cache = field(default_factory=Cache)
-    key: tuple[Any, ...] = ()  # of one that may serve again
-    bytes: int = 0  # near memory of `memory`
+    key: tuple[Any, ...] = ()  # a later program with the same key can use this desk
+    bytes: int = 0  # size of `memory`
 
     def close(self) -> None:
         """Stop all threads, and close the link."""
@@ -64,18 +64,18 @@ class Desk:
 
 
 class Holdings:
-    """What is near of one snapshot. Not for several threads at once."""
+    """The lists and edges of one snapshot that are near. Not thread-safe."""
 
     def __init__(self, snapshot: Snapshot, team: Team, model: Device | None, verify: bool, far: str) -> None:
         self._snapshot, self._team, self._model, self._verify, self._far = snapshot, team, model, verify, far
         self._lists: dict[str, Lists] = {}  # by side, the least recently used first
-        self._arrays: dict[str, Array] = {}  # resident edges by the name of their array, likewise
+        self._arrays: dict[str, Array] = {}  # resident edges by the name of their array, in the same order
         self._desk: Desk | None = None  # the one that moves edges
         self._model_links: dict[tuple[str, ...], ModelLink] = {}  # in front of resident edges, by the names of their arrays
         self.loaded = Moved()  # since the current run began
 
     def count_anew(self) -> Moved:
-        """What is loaded from now on is counted in the object returned."""
+        """Start a new count of loaded bytes, and return it."""
         self.loaded = Moved()
         return self.loaded
 
@@ -85,7 +85,7 @@ class Holdings:
         return [array for side in program.sides for array in self._snapshot.far(side, weights)]
 
     def release(self, program: Program, split: Split, recipe: Recipe) -> int:
-        """Let go of what this program does not need and the budget has no room for; returns the bytes that stay all the same."""
+        """Free what this program does not need and the budget has no room for; returns the bytes that it does not need and that stay."""
         wanted = {array.name for array in self.needs(program)}
         sides = {self._snapshot.stored(side) for side in program.sides}
         spare = 0 if program.needs_spare_memory else split.budget - split.peak
@@ -101,14 +101,17 @@ class Holdings:
         return 0 if program.needs_spare_memory else split.budget - split.peak - spare
 
     def _keep_or_drop(self, held: dict[str, Any], name: str, size: int, spare: int) -> int:
-        """What is left of the spare bytes; what is in memory anyway is not held twice."""
+        """Keep an array if it fits in the spare bytes, else drop it; returns the spare bytes left.
+
+        An array of a graph in memory is always dropped, as the graph holds it anyway.
+        """
         if size <= spare and self._snapshot.on_disk:
             return spare - size
         del held[name]
         return spare
 
     def lay(self, program: Program, split: Split, recipe: Recipe, say: Say) -> Desk:
-        """The desk for a program; brings near what must be, and is not yet."""
+        """The desk for a program. Loads the edges that must be near and are not."""
         if split.resident:
             return self._near_desk(program)
         if self._desk is None:
@@ -116,7 +119,7 @@ class Holdings:
         return self._desk
 
     def fitted(self, program: Program, split: Split, recipe: Recipe) -> Split:
-        """The split with the sizes of the desk that stands, where that may serve: what is near there stays near."""
+        """The split with the sizes of the current desk, if this program can use that desk: its edges then stay near."""
         if self._desk is None or split.resident:
             return split
         *same, edges, cache = self._desk.key
@@ -129,7 +132,7 @@ class Holdings:
         return tuple(array.name for array in self.needs(program)), program.sides, recipe, split.edges, split.cache
 
     def drop(self) -> None:
-        """Let go of everything that moves edges; after a run that failed it may be in disorder."""
+        """Close the desk that moves edges: after a run that failed, its state may be inconsistent."""
         self._drop_desk()
 
     def close(self) -> None:
@@ -165,7 +168,7 @@ class Holdings:
         )  # fmt: skip
 
     def _near_desk(self, program: Program) -> Desk:
-        """All edges of the program's sides, near."""
+        """A desk with all edges of the program's sides in near memory."""
         arrays = self.needs(program)
         missing = [array for array in arrays if array.name not in self._arrays]
         link = NearLink() if self._model is None else self._resident_link(arrays)
@@ -180,7 +183,7 @@ class Holdings:
         return Desk(sides, link, engines, Buffers([]), Executor(link, self._team))
 
     def _whole(self, side: Side) -> tuple[Array, Array | None]:
-        """A side's targets and weights, which are near."""
+        """A side's resident targets and weights."""
         weights = self._arrays[f"{side.name}.weights"] if side.weight_width else None
         return self._arrays[f"{side.name}.targets"], weights
 
@@ -208,7 +211,7 @@ class Holdings:
         return memory[: array.bytes].view(array.dtype)
 
     def _model_link(self, arrays: list[FarArray], page_bytes: int = 0, hint: Hint = Hint.NONE) -> ModelLink:
-        """Behind a modelled link edges lie in host memory."""
+        """A modelled link in front of arrays, which lie in host memory."""
         assert self._model is not None
         whole = [np.ascontiguousarray(self._snapshot.whole(array, self._verify)) for array in arrays]
         return ModelLink(whole, self._model, page_bytes, hint)
@@ -220,7 +223,7 @@ class Holdings:
         return self._model_links[names]
 
     def _far_desk(self, program: Program, split: Split, recipe: Recipe, say: Say) -> Desk:
-        """Engines that bring edges near, buffers to bring them to, and what keeps some of them."""
+        """A desk that moves edges: link, engines, buffers and cache."""
         arrays = self.needs(program)
         if self._model is not None:
             link: Link = self._model_link(arrays, split.cache if recipe.pages else 0, recipe.hint)
@@ -236,7 +239,7 @@ class Holdings:
         snapshot, block = self._snapshot, link.profile.block
         most = split.edges // BUFFERS
         if recipe.combine == "neighbours":
-            most = most // TOGETHER - 2 * BLOCK  # so that a buffer holds as many, wherever their blocks begin
+            most = most // TOGETHER - 2 * BLOCK  # so that TOGETHER partitions fit in a buffer, wherever their blocks begin
         weighted = program.reads_weights() and snapshot.weighted
         entry = (snapshot.target_bytes, snapshot.weight_bytes if weighted else 0)
         partition = partition_bytes(snapshot.slots(program.sides[0]) * sum(entry), most)
@@ -254,7 +257,7 @@ class Holdings:
 
 
 def make_cache(split: Split, recipe: Recipe, sides: list[Side], memory: Array, team: Team) -> Cache:
-    """What keeps edges near besides the buffers."""
+    """The cache of the recipe, or one that keeps nothing."""
     if not split.cache:
         return Cache()
     if recipe.cache == "partitions" and not recipe.queue:

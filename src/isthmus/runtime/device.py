@@ -9,7 +9,7 @@ DEVICES = ("auto", "cpu")  # and model:NAME
 
 
 def device_of(text: str) -> Device | None:
-    """The modelled device that is asked for; None: this machine."""
+    """The modelled device of that name; None: this machine."""
     if isinstance(text, str) and text.startswith(PREFIX):
         return find(text)
     if text not in DEVICES:
@@ -18,7 +18,7 @@ def device_of(text: str) -> Device | None:
 
 
 def name_of(text: str, model: Device | None) -> str:
-    """What a summary calls the device: a built-in one by the name it was asked for, another by its own."""
+    """The device's name in a summary: for a built-in device as the user gave it, otherwise as the device's file states it."""
     if model is None:
         return "cpu"
     return text if text.removeprefix(PREFIX) in builtin() else f"{PREFIX}{model.name}"

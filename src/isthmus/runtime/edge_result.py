@@ -1,4 +1,4 @@
-"""An answer that is a set of edges: columns `source`, `target` and `weight`, with the user's own ids."""
+"""A result that is a set of edges: columns `source`, `target` and `weight`, with the user's own ids."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class EdgeResult(Result):
 
     @property
     def vertices(self) -> Array:
-        """User ids at either end of any of the edges, ascending."""
+        """User ids of the edges' endpoints, ascending."""
         return self._ids.users_of_natural(np.union1d(*(self.raw(end) for end in ENDS)))
 
     def whose(self, at: int) -> str:

@@ -1,4 +1,4 @@
-"""One pass: a program from its options to its columns, on what a session holds."""
+"""One pass: runs one program on the edges and memory of a session, and collects its columns and figures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Execution:
-    """What a pass came to: all that a summary says of it."""
+    """The outcome of a pass: its columns, figures, trace and times."""
 
     program: Program
     split: Split
@@ -55,7 +55,7 @@ def recipe_for(program: Program, session: Session) -> Recipe:
 
 
 def planned(program: Program, session: Session) -> Split:
-    """How the session's budget is split for a program, or BudgetError."""
+    """Split the session's budget for a program, or raise BudgetError."""
     graph, settings, model = session.graph.snapshot, session.settings, session.model
     if "in" in program.sides and not graph.has_in_edges:
         raise StoreError(f"{program.name} follows in-edges, and {graph} was stored without them; ingest it again without --no-in-edges")
@@ -129,7 +129,7 @@ def facts_of(session: Session, program: Program, spare: int) -> Facts:
 
 
 def bring(run: Execution, desk: Desk, chosen: Recipe, state: State, modelled: Modelled | None) -> dict[str, Moved]:
-    """What crosses the link before the first iteration, by engine: all edges of a modelled device that holds them, or pages."""
+    """Transfers before the first iteration, by engine: all edges, where a modelled device holds them, or prefetched pages."""
     found: dict[str, Moved] = {}
     if modelled is not None and "resident" in desk.engines:
         found["resident"] = run.loaded
@@ -142,14 +142,14 @@ def bring(run: Execution, desk: Desk, chosen: Recipe, state: State, modelled: Mo
 
 
 def count_brought(trace: Trace, brought: dict[str, Moved]) -> None:
-    """Count what came before the first iteration in it."""
+    """Count transfers before the first iteration as part of it."""
     for name, moved in brought.items() if trace.iterations else ():
         use = trace.iterations[0].engines[name]
         use["bytes"], use["requests"] = use["bytes"] + moved.bytes, use["requests"] + moved.requests
 
 
 def stay(loop: Loop, split: Split) -> StayingPartitions | None:
-    """Scaph's partitions that stay near, behind the buffers, where the recipe has them and there is room."""
+    """Scaph's partitions that stay near, in the memory behind the buffers; None if the recipe has none or there is no room."""
     desk, chosen = loop.desk, loop.recipe
     if not chosen.queue or split.resident or not may_rerun(loop.program, desk.sides):
         return None
@@ -161,12 +161,12 @@ def stay(loop: Loop, split: Split) -> StayingPartitions | None:
     )
     if staying.works:
         return staying
-    loop.trace.notes.append("the budget leaves no room for two whole partitions: none stays, and none runs again")
+    loop.trace.notes.append("the budget leaves no room for two whole partitions, so none is kept near or run again")
     return None
 
 
 def solved(program: Program, state: State, facts: Facts, desk: Desk, trace: Trace, watch: Watch) -> bool:
-    """Let the program use a kernel of its own, if it has one for edges that are all near."""
+    """Solve with the program's own kernel for resident edges; False if it has none."""
     engine, side = desk.engines["resident"], desk.sides[0]
     assert isinstance(engine, Resident)
     clock = time.perf_counter()
@@ -184,7 +184,7 @@ def solved(program: Program, state: State, facts: Facts, desk: Desk, trace: Trac
 
 
 def summary_of(run: Execution, session: Session, device: str) -> dict[str, Any]:
-    """The machine-readable summary that DESIGN fixes, of one pass."""
+    """The machine-readable summary of one pass."""
     graph, split, trace = session.graph.snapshot, run.split, run.trace
     moved, requests = trace.total("bytes"), trace.total("requests")
     found: dict[str, Any] = {

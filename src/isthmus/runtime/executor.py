@@ -1,11 +1,11 @@
-"""Carries out what a schedule says: readers fetch units, members of a team run them, until the schedule is done.
+"""Carries out a schedule: reader threads fetch units and members of a team run them, until the schedule is done.
 
-A unit that has come near is a *delivery*; running it means cutting it into pieces of about equally many edges, which
-members take as they become free. They go on to the next delivery without waiting for each other, and meet only at the
-end. Whoever ends a delivery may run it again at once, if the schedule says so. After every step the schedule is asked
-what to fetch and what to run next (`schedule/schedule.py`); all schedules are carried out here.
+A unit that has been fetched is a *delivery*. It is cut into pieces of about equally many edges, and members take pieces as
+they become free. They go on to the next delivery without waiting for each other, and meet only at the end. The member that
+finishes a delivery may run it again at once, if the schedule says so. After every step the schedule is asked what to fetch
+and what to run next (`schedule/schedule.py`). All schedules are carried out here.
 
-An error in a reader is raised where deliveries are taken; closing stops the readers at their next buffer.
+An error in a reader is raised in the member that takes the next delivery. Closing stops the readers at their next buffer.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from isthmus.link.link import Link
 from isthmus.schedule.schedule import COMING, NONE, Schedule, Standing
 from isthmus.threads import Team
 
-Piece = Callable[[int], None]  # work for the member of that number
-Arrival = tuple[int, Delivery] | BaseException | None  # None: something else has changed
+Piece = Callable[[int], None]  # work; its argument is the number of the member that does it
+Arrival = tuple[int, Delivery] | BaseException | None  # None: look again, the standing has changed
 
 
 class Stopped(Exception):
@@ -32,56 +32,56 @@ class Stopped(Exception):
 
 
 class Work(ABC):
-    """What the units of a schedule are: how one is fetched, how a run of it is cut, and what follows."""
+    """The units of a schedule: how one is fetched, how a run of it is cut into pieces, and what happens afterwards."""
 
     @abstractmethod
     def fetch(self, unit: int, channel: int) -> Iterator[Delivery]:
-        """Bring a unit near, in one delivery or in several. Called by readers."""
+        """Fetch a unit, in one delivery or in several. Called by readers."""
 
     @abstractmethod
     def pieces(self, unit: int, delivery: Delivery) -> list[Piece]:
-        """A run of a delivery, cut into pieces; none where there is nothing to do."""
+        """A run of a delivery, cut into pieces; empty if there is nothing to do."""
 
     def near(self) -> list[tuple[int, Delivery]]:
         """Units that need not be fetched, with their deliveries."""
         return []
 
     def again(self, unit: int, delivery: Delivery) -> list[Piece]:
-        """A further run, for vertices that were marked since the last."""
+        """The pieces of a further run, for vertices that were marked since the last run."""
         return []
 
     def finished(self, unit: int, delivery: Delivery) -> None:  # noqa: B027  # most have nothing to do
-        """A delivery has run, and will not run again at once. Called by any member."""
+        """Called by any member when a delivery has run and will not run again at once."""
 
     def dropped(self, delivery: Delivery) -> None:  # noqa: B027
-        """A delivery that was fetched ahead is not wanted, or its run failed."""
+        """Called when a delivery that was fetched ahead is not needed, or its run failed."""
 
     def kept(self, unit: int) -> Delivery:
         """The delivery of a unit that stays near."""
         raise NotImplementedError
 
     def reserve(self, unit: int) -> None:  # noqa: B027
-        """Set a place aside for a unit that will stay near."""
+        """Reserve a place for a unit that will stay near."""
 
     def evict(self, unit: int) -> None:  # noqa: B027
-        """Give the place of a unit to others."""
+        """Free the place of a unit."""
 
     def look(self, schedule: Schedule, standing: Standing) -> None:  # noqa: B027
         """Bring `standing.pending` up to date, before the schedule is asked what to run."""
 
     def same_as(self, other: Work) -> bool:
-        """Whether what was fetched for the other will do."""
+        """Whether deliveries fetched for the other work can be used for this one."""
         return False
 
 
 class Executor:
-    """Reader threads in front of a link, and a team. One schedule at a time is carried out."""
+    """Reader threads in front of a link, and a team. It carries out one schedule at a time."""
 
     def __init__(self, link: Link, team: Team) -> None:
         self._link, self._team = link, team
         self._orders: queue.SimpleQueue[tuple[Shift, int] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
-        self._ahead: Shift | None = None  # what is fetched for the next time already
+        self._ahead: Shift | None = None  # units that are fetched ahead for the next iteration
 
     @property
     def readers(self) -> int:
@@ -90,8 +90,8 @@ class Executor:
     def carry_out(self, schedule: Schedule, work: Work, standing: Standing, few: bool = False, ahead: bool = False) -> tuple[float, float]:
         """Fetch and run until the schedule is done.
 
-        `few`: there is too little to do for more than one thread. `ahead`: the next time will want the same units, so fetch
-        them as soon as these are near. Returns (seconds that a member waited, seconds in edge loops per member).
+        `few`: there is too little work for more than one thread. `ahead`: the next iteration needs the same units, so fetch
+        them as soon as these are near. Returns (seconds of I/O wait, seconds of compute per member).
         """
         shift = self._taken_from_ahead(work) or Shift(schedule, work, standing, self)
         shift.begin(schedule)
@@ -100,14 +100,14 @@ class Executor:
         return self._run(shift, few)
 
     def carry_out_here(self, schedule: Schedule, work: Work, standing: Standing, few: bool) -> tuple[float, float]:
-        """The same for so little that handing it to a reader would cost more: whoever runs units also fetches them."""
+        """The same without readers: members fetch units themselves. For work so small that handing it over would cost more."""
         shift = HereShift(schedule, work, standing, self)
         shift.begin(schedule)
         with self._link.lend() as shift.channel:
             return self._run(shift, few)
 
     def carry_out_clocked(self, schedule: Schedule, work: Work, standing: Standing, transfers: Transfers, few: bool) -> None:
-        """The same where a clock says when units arrive."""
+        """The same on a modelled device: its clock decides when units arrive."""
         shift = ClockedShift(schedule, work, standing, self, transfers)
         shift.begin(schedule)
         self._run(shift, few)
@@ -120,7 +120,7 @@ class Executor:
         return shift.waited, shift.worked / self._team.size
 
     def _taken_from_ahead(self, work: Work) -> Shift | None:
-        """What was fetched ahead, if it is what is wanted now."""
+        """The units that were fetched ahead, if they are the ones needed now; others are dropped."""
         shift, self._ahead = self._ahead, None
         if shift is None:
             return None
@@ -132,13 +132,13 @@ class Executor:
         return None
 
     def drop_ahead(self) -> None:
-        """What was fetched ahead is not wanted."""
+        """Drop the units that were fetched ahead."""
         shift, self._ahead = self._ahead, None
         if shift is not None:
             shift.drop()
 
     def send(self, shift: Shift, unit: int) -> None:
-        """Have a reader fetch a unit."""
+        """Queue a unit for the readers to fetch."""
         while len(self._threads) < self._link.readers:
             name = f"isthmus-reader-{len(self._threads)}"
             self._threads.append(threading.Thread(target=self._serve, name=name, daemon=True))
@@ -160,7 +160,7 @@ class Executor:
             del shift, order
 
     def close(self) -> None:
-        """Stop the readers; returns when they have. Whoever owns the buffers must let go of those that wait for one first."""
+        """Stop the readers and wait for them. Close the pool of buffers first, as readers may be waiting for a buffer."""
         for _ in self._threads:
             self._orders.put(None)
         for thread in self._threads:
@@ -169,29 +169,29 @@ class Executor:
 
 
 class Shift:
-    """One schedule that is being carried out, shared by readers and members."""
+    """The state of one schedule while it is carried out, shared by readers and members."""
 
     def __init__(self, schedule: Schedule, work: Work, standing: Standing, executor: Executor) -> None:
         self.schedule, self.work, self.standing, self._executor = schedule, work, standing, executor
         self.arrivals: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
         self._arrived: dict[int, deque[Delivery]] = {}
         self._lock = threading.Lock()  # for the standing
-        self._taking = threading.Lock()  # held while waiting for a delivery, so finishing must not need it
+        self._taking = threading.Lock()  # held while waiting for a delivery, so finishing one must not take it
         self._counting = threading.Lock()
         self._pieces: list[tuple[int, Delivery, Piece]] = []
-        self._next: Shift | None = None  # whose units are fetched when all of these are near
+        self._next: Shift | None = None  # its units are fetched when all of these are near
         self.over = self.failed = False
         self.waited = self.worked = 0.0
 
     def begin(self, schedule: Schedule) -> None:
-        """Have the first units fetched; what is near already can run meanwhile."""
+        """Start fetching the first units; units that are near already can run meanwhile."""
         self.schedule = schedule
         for unit, delivery in self.work.near():
             self._note((unit, delivery))
         self.order()
 
     def order(self) -> None:
-        """Have units fetched, as far as the schedule says."""
+        """Start fetching the units that the schedule asks for."""
         with self._lock:
             self._order()
 
@@ -224,21 +224,21 @@ class Shift:
         self._executor.send(self, unit)
 
     def arrived(self, unit: int) -> None:
-        """All of a unit is near."""
+        """Note that all deliveries of a unit are near."""
         with self._lock:
             self.standing.arrived(unit)
             self._order()
         self.arrivals.put(None)
 
     def fetch_next(self, other: Shift) -> Shift:
-        """Begin with the other's units when all of these are near."""
+        """Fetch the other shift's units when all of these are near."""
         with self._lock:
             self._next = other
             self._order()
         return other
 
     def drop(self) -> None:
-        """Nobody wants what was fetched: wait for what is under way, and let go of it as it comes."""
+        """Discard all fetched units: wait for those under way, and drop each as it arrives."""
         with self._lock:
             self.over = True
         while True:
@@ -265,14 +265,14 @@ class Shift:
             raise
 
     def _run_piece(self, delivery: Delivery, piece: Piece, number: int) -> bool:
-        """Whether the piece was the delivery's last."""
+        """Run a piece; returns whether it was the delivery's last."""
         start = time.perf_counter()
         try:
             piece(number)
         except BaseException:
             self.over = self.failed = True
             if self._count(delivery, 0.0):
-                self.work.dropped(delivery)  # a member that waits for a buffer must go on, to see that it is over
+                self.work.dropped(delivery)  # frees its buffer, so that a member waiting for one can see that the shift is over
             raise
         return self._count(delivery, time.perf_counter() - start)
 
@@ -289,7 +289,7 @@ class Shift:
             return self._pieces.pop() if self._pieces and not self.failed else None
 
     def _next_run(self) -> int:
-        """The unit to run now, which counts as started; NONE: wait, or it is over."""
+        """The unit to run now, marked as started; NONE: wait for an arrival, or the shift is over."""
         while not self.arrivals.empty():
             self._note(self.arrivals.get())
         with self._lock:
@@ -303,14 +303,14 @@ class Shift:
         unit = schedule.run(standing)
         if unit != NONE:
             standing.started(unit)
-        elif schedule.done(standing) and self.arrivals.empty():  # whatever came since we looked must still run
+        elif schedule.done(standing) and self.arrivals.empty():  # a delivery that has just arrived must still run
             self.over = True
         elif schedule.stays:
-            self._order()  # what is urgent may be another now
+            self._order()  # the most urgent unit may have changed
         return unit
 
     def _hear(self) -> None:
-        """Wait until something arrives or changes."""
+        """Wait until a delivery arrives or the standing changes."""
         self._note(self.arrivals.get())
 
     def _note(self, arrival: Arrival) -> None:
@@ -335,14 +335,14 @@ class Shift:
             self._end(unit, delivery)
 
     def _count(self, delivery: Delivery, seconds: float) -> bool:
-        """A piece is done; whether it was the delivery's last."""
+        """Count a finished piece; returns whether it was the delivery's last."""
         with self._counting:
             self.worked += seconds
             delivery.pieces_left -= 1
             return delivery.pieces_left == 0
 
     def _finish(self, unit: int, delivery: Delivery, number: int) -> None:
-        """Further runs are done by the member that ended the first: others have the next delivery by now."""
+        """Run a delivery again as often as the schedule says, in this member alone: the others work on the next delivery by now."""
         runs = 1
         while self.schedule.again(unit, runs) and not self.failed:
             start = time.perf_counter()
@@ -366,7 +366,7 @@ class Shift:
 
 
 class HereShift(Shift):
-    """Members fetch for themselves, one unit after the other."""
+    """A shift whose members fetch the units themselves, one after the other."""
 
     channel = 0
 
@@ -392,14 +392,14 @@ class HereShift(Shift):
 
 
 class Transfers(ABC):
-    """Units that cross a modelled link: near as bytes at once, and pending until its clock has passed their arrival."""
+    """Units that cross a modelled link. Their bytes are copied at once, but they arrive when the modelled clock says so."""
 
     @abstractmethod
     def send(self, unit: int) -> None: ...
 
     @abstractmethod
     def arrived(self, waiting: bool) -> int | None:
-        """A unit that has come; `waiting`: let time pass until one has. None: none, or nothing is under way."""
+        """A unit that has arrived, or None. `waiting`: advance the clock until one arrives, if any is under way."""
 
 
 class ClockedShift(Shift):
@@ -408,7 +408,7 @@ class ClockedShift(Shift):
     def __init__(self, schedule: Schedule, work: Work, standing: Standing, executor: Executor, transfers: Transfers) -> None:
         super().__init__(schedule, work, standing, executor)
         self._transfers = transfers
-        self._running = False  # whether anything ran when the schedule was last asked
+        self._running = False  # whether a unit was running when the schedule was last asked
 
     def _send(self, unit: int) -> None:
         self._transfers.send(unit)

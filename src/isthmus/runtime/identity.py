@@ -1,4 +1,4 @@
-"""Which run it is: texts that are the same for the same graph, algorithm and arguments in another process, and for no other."""
+"""Identifies a run by a text: the same in every process for the same graph, algorithm and arguments, and different for others."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from isthmus.programs.algorithm import Algorithm
 from isthmus.programs.message import Message
 from isthmus.programs.program import Program
 
-LONG = 300  # letters of a text; of a longer one its beginning and its checksum are told
+LONG = 300  # letters; a longer text is replaced by its beginning and its checksum
 
 
 def described(algorithm: Algorithm, args: tuple[Any, ...], named: dict[str, Any]) -> str:
-    """'bfs(source=7)': which run it is. A program that is run alone is called by its own name."""
+    """The text that identifies a run: 'bfs(source=7)'. A program run by itself has its own name."""
     program = next((value for value in (*args, *named.values()) if isinstance(value, Program)), None)
     if program is not None:
         if program.max_iter == 1:
@@ -30,7 +30,7 @@ def described(algorithm: Algorithm, args: tuple[Any, ...], named: dict[str, Any]
 
 
 def one_pass(program: Program) -> OptionError:
-    return OptionError(f"{program.name} is one pass over the edges, with nothing in between that a checkpoint could keep")
+    return OptionError(f"{program.name} is one pass over the edges, so there is no moment between iterations to write a checkpoint")
 
 
 def description(value: Any) -> str:
@@ -56,7 +56,7 @@ def description(value: Any) -> str:
     if hasattr(value, "__array__") and np.asarray(value).dtype.kind in "biufc":
         array = np.ascontiguousarray(value)
         return f"{array.dtype}{list(array.shape)}:{digest(array.reshape(-1).view(np.uint8))}"
-    raise OptionError(f"checkpoint: expected arguments that can be told apart in another process, got one of type {type(value).__name__}")
+    raise OptionError(f"checkpoint: expected arguments that Isthmus can recognise in another process, got a {type(value).__name__}")
 
 
 def shortened(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The answers of a neural network: a row per input, with the value of every output neuron and which of them is the largest."""
+"""The result of a neural network: a row per input, with the value of every output neuron and the strongest of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from isthmus.runtime.result import Array, Result, as_arrow
 class InferenceResult(Result):
     """`values` has a row per input and a column per output neuron; `vertices` are the output neurons, ascending.
 
-    Column `class` is the place of the strongest output among them, from 0; `output_<id>` is the value of one.
+    Column `class` is the index of the strongest output neuron, from 0; `output_<id>` is the value of one neuron.
     """
 
     def __init__(self, *given: Any) -> None:

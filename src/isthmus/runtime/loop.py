@@ -1,7 +1,7 @@
-"""The loop: one iteration after another until nothing is active.
+"""The loop: one iteration after another until no vertex is active.
 
-Cache, activity, policy, combine, schedule, engine, kernel, trace: each step is a part with an interface of its
-own; this file only joins them.
+Cache, activity, policy, combine, schedule, engine, kernel, trace: each step is a part with its own interface, and this
+file connects them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from isthmus.threads import Team
 
 @dataclass
 class Loop:
-    """A program on its way over the edges that a desk brings near."""
+    """Iterates a program over the edges that a desk brings near."""
 
     program: Program
     state: State
@@ -52,17 +52,17 @@ class Loop:
     trace: Trace
     watch: Callable[[Iteration], None]
     modelled: Modelled | None = None  # on a modelled device
-    staying: StayingPartitions | None = None  # where whole partitions stay near and run again
+    staying: StayingPartitions | None = None  # for recipes whose partitions stay near and run again
     checkpoint: Checkpoint | None = None
-    settling: SettlingPartitions | None = None  # while partitions are worked to a standstill
+    settling: SettlingPartitions | None = None  # set while the loop settles partitions
     lock: threading.Lock = field(default_factory=threading.Lock)  # for records, which several members write
 
     def begin(self) -> None:
-        """Settle what holds for all iterations."""
+        """Prepare what is the same in all iterations."""
         program, recipe = self.program, self.recipe
-        self.profile = self.desk.link.profile  # corrected by what was seen
+        self.profile = self.desk.link.profile  # corrected by observed rates during the run
         self.number = self.first = self.checkpoint.done if self.checkpoint is not None else 0
-        self.unused: list[Delivery] = []  # fetched ahead, and then not needed
+        self.unused: list[Delivery] = []  # fetched ahead but not needed
         reruns = may_rerun(program, self.desk.sides)
         self.again: Mapping[str, int] = recipe.further_runs if reruns else {}
         self.recompute = recipe.recompute and reruns and not program.levels and not self.again
@@ -71,7 +71,7 @@ class Loop:
             program.unordered(self.state)
 
     def run(self) -> None:
-        """Iterate until the frontier is empty, the program has enough, or `max_iter` is reached."""
+        """Iterate until the frontier is empty, the program stops, or `max_iter` is reached."""
         more = True
         while more and self.frontier.any() and self.number != self.program.max_iter:
             record, start = Iteration(self.number, self.frontier.count), time.perf_counter()
@@ -86,11 +86,11 @@ class Loop:
             if more:
                 self.look_back(record)
         self.desk.executor.drop_ahead()
-        for delivery in self.unused:  # moved all the same
+        for delivery in self.unused:  # their bytes moved, so they count
             self.trace.iterations[-1].delivered(delivery)
 
     def step(self, record: Iteration) -> bool:
-        """One iteration; False: the program has enough."""
+        """Run one iteration; False: the program stops."""
         self.program.before(self.state, self.frontier, self.facts)
         self.worker.choose_loops()
         misses = self.serve(record)
@@ -105,14 +105,14 @@ class Loop:
         return more
 
     def look_back(self, record: Iteration) -> None:
-        """Between two iterations: correct rates, write a checkpoint when one is due, and decide how to go on."""
+        """Between two iterations: correct rates, write a checkpoint if one is due, and choose how to continue."""
         self.learn(record)
         if self.checkpoint is not None and self.checkpoint.due():
             self.checkpoint.write(self.number)
         if self.settling is None and self.may_settle() and worth_it(self.trace, self.desk.sides[0]):
             self.begin_to_settle()
 
-    # Cached lists, before anything moves
+    # Cached lists, served before any transfer
 
     @property
     def sides(self) -> list[Side]:
@@ -121,7 +121,7 @@ class Loop:
         return [side for name, side in zip(self.program.sides, self.desk.sides, strict=True) if name in following]
 
     def serve(self, record: Iteration) -> Frontier:
-        """Work on active vertices whose lists the cache holds; returns the others."""
+        """Run the active vertices whose lists are in the cache; returns a frontier of the others."""
         start = time.perf_counter()
         misses, hits = self.desk.cache.serve(self.frontier, self.sides[0])
         record.decide += time.perf_counter() - start
@@ -132,7 +132,7 @@ class Loop:
         return misses
 
     def serve_again(self, record: Iteration) -> None:
-        """Follow vertices that the cache holds and that were marked meanwhile once more, without a transfer."""
+        """Run cached vertices that were marked during this iteration once more, without a transfer."""
         for _ in range(self.further_runs().get("cache", 0)):
             marked = [delivery for delivery in self.desk.cache.everything() if self.take_marked(delivery)]
             if not marked:
@@ -153,7 +153,7 @@ class Loop:
             self.timed(Plain([0]), work, Standing(1), record)
 
     def counted(self, hits: Iterator[Delivery], record: Iteration) -> Iterator[Delivery]:
-        """Deliveries out of the cache, counted as they are taken."""
+        """Deliveries from the cache, counted as they are taken."""
         for delivery in hits:
             edges = delivery.edges
             assert isinstance(edges, Rows)
@@ -166,7 +166,7 @@ class Loop:
     # Activity, policy, combine
 
     def choose(self, frontier: Frontier, record: Iteration) -> tuple[list[Task], list[Delivery]]:
-        """Activity to choices to tasks, in the order they run; and deliveries of partitions that the cache holds."""
+        """The tasks of this iteration, in the order they run, and deliveries of partitions that the cache holds."""
         start = time.perf_counter()
         tasks: list[Task] = []
         held: list[Delivery] = []
@@ -192,7 +192,7 @@ class Loop:
         return self.combine(side, activity, others, record), near
 
     def activity(self, frontier: Frontier, side: Side) -> Activity:
-        """Activity of a side; when all vertices are active it is the same in every iteration."""
+        """Activity of a side. It is computed once if all vertices are always active."""
         if frontier.all_active and side.all_active is not None:
             return side.all_active
         activity = frontier.activity(side.partitions, side.lists, side.width, side.weight_width, side.block, self.team, side.shares)
@@ -201,7 +201,7 @@ class Loop:
         return activity
 
     def combine(self, side: Side, activity: Activity, others: Activity, record: Iteration) -> list[Task]:
-        """Ask the policy about partitions that are not held, and let each engine merge its own into few tasks."""
+        """Let the policy choose engines for partitions that are not cached, and let each engine merge its partitions into few tasks."""
         profile = self.profile
         if self.recipe.weighs_launches and self.modelled is not None:
             profile = self.modelled.profile(self.desk.buffers.room, others, side.entry_bytes)
@@ -226,7 +226,7 @@ class Loop:
         return tasks
 
     def ordered(self, tasks: list[Task], frontier: Frontier) -> list[Task]:
-        """Tasks by what they contribute, where the recipe has it so and the program can tell."""
+        """Tasks in order of contribution, if the recipe asks for it and the program defines it."""
         known = self.program.contribution(self.state) if self.recipe.order == "contribution" and len(tasks) > 1 else None
         if known is None:
             return tasks
@@ -241,7 +241,7 @@ class Loop:
     # Schedule, engines, kernel
 
     def carry_out(self, tasks: list[Task], held: list[Delivery], frontier: Frontier, record: Iteration) -> None:
-        """Run what is near already, and fetch and run the tasks."""
+        """Run the cached deliveries, and fetch and run the tasks."""
         if not tasks and not held:
             return
         desk, further = self.desk, self.further_runs(record)
@@ -266,32 +266,32 @@ class Loop:
         record.kernel += worked
 
     def fetches_ahead(self) -> bool:
-        """Whether the next iteration will want the same edges; the vertex cache reports misses only after serving."""
+        """Whether the next iteration needs the same edges. The vertex cache reports misses only after serving, so never with it."""
         if not self.program.all_active or not self.recipe.ahead or self.recipe.cache == "vertices" or "resident" in self.desk.engines:
             return False
         return self.number > 0 and self.number + 1 != self.program.max_iter
 
     def run_staying(self, frontier: Frontier, record: Iteration) -> None:
-        """Run partitions that stay near, some of them several times."""
+        """Run the partitions of a recipe that keeps them near, some of them several times."""
         if self.staying is not None:
             self.staying.run(self.wanted, frontier, self.active, record, self.desk.executor)
 
     def further_runs(self, record: Iteration | None = None) -> Mapping[str, int]:
-        """How often deliveries of each engine are run again at once."""
+        """How many further runs a delivery gets, by engine."""
         if record is not None and self.recompute and self.link_bound(record.active_edges):
             return {name: 1 for name, engine in self.desk.engines.items() if engine.rereads_when_link_bound}
         device_bound = self.recipe.weighs_launches and self.modelled is not None and not self.modelled.link_bound
         return dict.fromkeys(self.again, 1) if device_bound else self.again
 
     def link_bound(self, edges: int) -> bool:
-        """Whether the last iteration waited for the link longer than it would have worked on this one's active edges."""
+        """Whether the I/O wait of the last iteration was longer than the compute time of this one's active edges would be."""
         if not self.trace.iterations:
             return False
         last = self.trace.iterations[-1]
         return last.wait * last.active_edges > last.kernel * edges
 
     def done(self, delivery: Delivery, frontier: Frontier, record: Iteration) -> None:
-        """A delivery has been worked on: maybe keep some of it, and count it."""
+        """Count a delivery that has run, and offer it to the cache."""
         self.desk.cache.keep(delivery)
         with self.lock:
             record.delivered(delivery)
@@ -299,7 +299,7 @@ class Loop:
                 self.modelled.worked(delivery, frontier)
 
     def learn(self, record: Iteration) -> None:
-        """Correct the link's rates by what this iteration saw."""
+        """Correct the link's rates by those observed in this iteration."""
         if not self.recipe.correct:
             return
         moved = {"bandwidth": 0, "request_rate": 0}
@@ -310,14 +310,14 @@ class Loop:
         seen = Observation(moved["bandwidth"], moved["request_rate"] // calibrated.block, record.wait + record.kernel, record.wait)
         self.profile = corrected(calibrated, self.profile, seen)
 
-    # Partitions worked to a standstill
+    # Settling: partitions run until nothing changes inside
 
     def may_settle(self) -> bool:
         program, desk = self.program, self.desk
         return self.recipe.settle and program.settles != 0 and program.max_iter is None and len(desk.sides) == 1 and desk.memory is not None
 
     def begin_to_settle(self) -> None:
-        """Leave steps for standstills; all memory for edges is used for partitions meanwhile, so the cache forgets what it had."""
+        """Switch from iterations to settling. Settling uses all memory for edges, so the cache is emptied."""
         desk, memory = self.desk, self.desk.memory
         assert memory is not None
         desk.cache.forget()
@@ -328,7 +328,7 @@ class Loop:
         self.settling.begin(self.frontier)
 
     def settle(self, record: Iteration) -> None:
-        """Work on some partitions, and go back to steps when that pays no longer."""
+        """Settle some partitions, and go back to plain iterations when that no longer pays."""
         assert self.settling is not None
         record.active_vertices = 0
         self.settling.run(self.desk.executor, record)

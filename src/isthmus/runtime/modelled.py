@@ -1,9 +1,9 @@
 """Modelled seconds: how long an iteration would take on the device of a modelled link.
 
-The loop runs as on any link. What its deliveries moved and how many edges were followed is noted, and when the iteration is over
-a clock of three resources (`link/clock.py`) says how long host, link and device would have been busy with it. At the end of an
-iteration the device passes over the frontier, and the host waits for what it has to know: the frontier and the activity of
-every partition where it decides, else only whether to go on.
+The loop runs as on any link. It notes the bytes that each delivery moved and the edges that were followed. At the end of an
+iteration a clock of three resources (`link/clock.py`) computes how long host, link and device would have been busy. Then the
+device scans the frontier, and copies back what the host needs: the frontier and the activity of every partition if the host
+decides, else one flag that says whether to continue.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from isthmus.policies.recipes import Recipe
 from isthmus.runtime.budget import BUFFERS
 
 OWN_CHANNEL = 2  # of the link
-ROUND_SHARE = 1 / 16  # of 1, 1/4, 1/8, 1/16, 1/64 and 0 nearly the fastest, with much fewer bytes than 1
-FLAG_BYTES, ACTIVITY_BYTES = 4, 12  # whether anything is active; vertices, edges and requests of a partition
+ROUND_SHARE = 1 / 16  # tried 1, 1/4, 1/8, 1/16, 1/64 and 0: nearly the fastest, with far fewer bytes than 1
+FLAG_BYTES, ACTIVITY_BYTES = 4, 12  # whether any vertex is active; active vertices, edges and requests of a partition
 
 
 class Modelled:
@@ -43,45 +43,45 @@ class Modelled:
         self._busy = {LINK: 0.0, DEVICE: 0.0}  # seconds, so far
 
     def brought(self, moved: Moved | None) -> None:
-        """Bytes crossed the link before the first iteration."""
+        """Charge bytes that crossed the link before the first iteration."""
         if moved is not None:
             self.clock.alone(LINK, moved.link_seconds)
             self.set_up += self.clock.finish().seconds
 
     def worked(self, delivery: Delivery, frontier: Frontier) -> None:
-        """A delivery has been worked on. Not for several threads at once."""
+        """Note a delivery that has run. Not thread-safe."""
         self._worked.append((delivery, followed(delivery, frontier)))
 
     def kernel(self, delivery: Delivery, edges: int, launches: int = 1) -> float:
         return float(costs.kernel(self.device, edges, delivery.task.side.entry_bytes, launches))
 
     def profile(self, room: int, activity: Activity, entry_bytes: int) -> Profile:
-        """The link's, for what is active now: every copy has its latency and a launch, and few lists are packed by one core.
+        """The link's profile for the current activity: a copy costs its latency and a launch, and one core packs few lists.
 
-        A copy is as large as a buffer of `room` bytes, or as all that is active.
+        A copy is as large as a buffer of `room` bytes, or as all active edges if they are fewer.
         """
         size = max(1, min(room, int(activity.edges.sum()) * entry_bytes))
         seconds = float(costs.bulk(self.device, size)) + self.device.near.launch_seconds
         cores = 1 if activity.vertices.sum() < sizes.now.few_rows else self.device.host.cores
         packing = self.device.host.pack_bandwidth * cores
-        alone = size < room  # one copy, so nothing crosses while its lists are packed
+        alone = size < room  # a single copy, so packing does not overlap with a transfer
         if alone:
             packing = 1 / (1 / packing + seconds / size)
         figures = {**vars(self.link.profile), "bandwidth": size / seconds, "compaction": packing}
         return SingleCopy(**figures) if alone else Profile(**figures)
 
     def least_again(self, side: Side) -> int:
-        """Edges to follow, for a further round to be worth it: a part of those that cross the link in the time of its launch."""
+        """The fewest edges for which a further run pays: ROUND_SHARE of those that cross the link during its launch."""
         return int(ROUND_SHARE * self.device.near.launch_seconds * self.device.link.bandwidth / side.entry_bytes)
 
     def submit(self) -> None:
-        """Give what was noted so far to the clock."""
+        """Submit the deliveries noted so far to the clock."""
         for job in jobs(self._worked):
             self._submit(job)
         self._worked = []
 
     def iteration(self) -> float:
-        """Seconds of the iteration that is now over."""
+        """Modelled seconds of the iteration that has just ended."""
         self.submit()
         self.link.copy_back(self._back_bytes, OWN_CHANNEL)
         self.clock.alone(DEVICE, float(costs.scan(self.device, self._vertices)))
@@ -93,7 +93,7 @@ class Modelled:
 
     @property
     def link_bound(self) -> bool:
-        """Whether the link has had more to do than the device, so far."""
+        """Whether the link has been busy longer than the device, so far."""
         return self._busy[LINK] >= self._busy[DEVICE]
 
     def _submit(self, job: list[tuple[Delivery, int]]) -> None:
@@ -112,7 +112,7 @@ class Modelled:
 
 
 def jobs(worked: list[tuple[Delivery, int]]) -> Iterable[list[tuple[Delivery, int]]]:
-    """Deliveries in the order they came; those that one kernel would fetch together."""
+    """Deliveries in order of arrival, grouped where one kernel would fetch them."""
     ordered = sorted(worked, key=lambda each: each[0].number)
 
     def key(each: tuple[Delivery, int]) -> tuple[int, int]:
@@ -123,7 +123,7 @@ def jobs(worked: list[tuple[Delivery, int]]) -> Iterable[list[tuple[Delivery, in
 
 
 def followed(delivery: Delivery, frontier: Frontier) -> int:
-    """Edges that were followed, further rounds included."""
+    """Edges that were followed, further runs included."""
     edges, lists = delivery.edges, delivery.task.side.lists.arrays
     if isinstance(edges, Rows):
         return int(edges.lengths.sum()) + delivery.again_edges

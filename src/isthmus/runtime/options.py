@@ -1,4 +1,4 @@
-"""Options of a run: they change how fast an answer is found, never the answer."""
+"""Options of a run. They change its speed, never its answer."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ class SessionOptions(TypedDict, total=False):
 
     device: str  # auto, cpu, or model:NAME for a modelled GPU
     memory: str | int | None  # near memory: bytes, "2GB", or "10%" for vertex state plus that share of the edges
-    policy: str  # the recipe by which edges are brought near
+    policy: str  # the recipe that decides how edges are brought near
     without: tuple[str, ...]  # parts of the recipe to switch off
     threads: int | None
     verify: bool  # compare every block that is read with its checksum
-    far: str  # where edges wait: auto, or ram to copy them out of memory as if it were far (for tests)
+    far: str  # where edges are stored: auto, or ram to treat main memory as far memory (for tests)
 
 
 class CallOptions(TypedDict, total=False):
-    """What a single call takes besides."""
+    """Further options of a single call."""
 
-    watch: Watch  # told of every iteration
-    say: Say | None  # told what is worth a line, such as compiling
+    watch: Watch  # called after every iteration
+    say: Say | None  # called with messages for the user, such as that a program is compiled
     checkpoint: str | Path | None  # a folder for checkpoints
     checkpoint_every: float  # minutes
-    restart: bool  # remove the checkpoints that are there, and begin anew
-    keep_checkpoint: bool  # leave them when the run is over
-    rehearse: Any  # told of every pass that would be made; Rehearsed is raised instead of making one
+    restart: bool  # remove existing checkpoints and start over
+    keep_checkpoint: bool  # keep the checkpoints when the run is over
+    rehearse: Any  # called with every pass that would run; Rehearsed is raised before the first
 
 
 class RunOptions(SessionOptions, CallOptions, total=False):
-    """Everything that `isthmus.bfs(graph, ...)` takes behind the arguments of the algorithm."""
+    """The options of `isthmus.bfs(graph, ...)` besides the algorithm's own arguments."""
 
 
 SESSION = tuple(SessionOptions.__annotations__)
@@ -68,7 +68,7 @@ class Settings:
 
 
 def split(name: str, given: dict[str, Any], own: tuple[str, ...] = ()) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Keyword arguments of a call parted into an algorithm's own, a session's and the call's; a misspelt one is refused by name."""
+    """Split keyword arguments into the algorithm's own, the session's and the call's. Raises OptionError for an unknown one."""
     known = {**dict.fromkeys(own, "own"), **dict.fromkeys(SESSION, "session"), **dict.fromkeys(CALL, "call")}
     unknown = [word for word in given if word not in known]
     if unknown:

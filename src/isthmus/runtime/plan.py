@@ -1,7 +1,7 @@
-"""What a job would take, before it runs: what fits where, and what one pass over all edges costs by each engine.
+"""Plans a job without running it: how its memory is split, and what one pass over all edges costs with each engine.
 
-Nothing of the edges is read; their bytes follow from counts. A pass is as if everybody were active, so it is the most
-that one iteration can cost; every engine states its own (`Engine.pass_cost`).
+No edges are read; their bytes follow from counts. A pass assumes that all vertices are active, so it is the most that one
+iteration can cost. Every engine states its own cost (`Engine.pass_cost`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Plan:
         return sum(self.sections)
 
     def costs(self) -> dict[str, Cost]:
-        """One pass, by engine: ours, and others that the recipe has."""
+        """The cost of one pass by engine: the built-in engines, and others that the recipe uses."""
         block = self.profile.block
         most = sizes.now.largest_read
         read_bytes = most if self.near.resident else max(block, min(most, self.near.edges // BUFFERS))
@@ -93,7 +93,7 @@ class Plan:
         return notes
 
     def describe(self) -> list[tuple[str, str]]:
-        """What fits where, as rows for people."""
+        """The memory split and the link, as rows for people."""
         near = self.near
         edges = "all edges" if near.resident else "staging buffers"
         split = {"vertex state": near.state, "offsets": near.offsets, "frontier": near.frontier, edges: near.edges, "cache": near.cache}
@@ -112,9 +112,9 @@ class Plan:
 
 
 def plan(algorithm: Callable[..., Result], graph: Graph, *args: Any, policy: str = "auto", device: str = "auto", **options: Any) -> Plan:
-    """What `algorithm(graph, …)` would take, with the same options. Raises BudgetError where the run would.
+    """Plan `algorithm(graph, …)` with the same options. Raises BudgetError if the run would.
 
-    An algorithm of several passes is planned for the one that needs most, as far as it knows before it runs.
+    An algorithm of several passes is planned for the pass that needs most memory, of those known before it runs.
     """
     passes: list[tuple[Program, Split]] = []
     try:

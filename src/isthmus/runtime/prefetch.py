@@ -1,4 +1,4 @@
-"""Pages that are brought near before the first iteration: all that a hint says will be used, or Grus's region of every side."""
+"""Prefetches pages before the first iteration: all pages if the recipe's hint asks for it, else Grus's region of every side."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from isthmus.runtime.desk import Desk
 
 
 def prefetch(desk: Desk, recipe: Recipe, split: Split, state: State) -> Moved:
-    """Fill pages; returns what crossed the link."""
+    """Prefetch pages; returns the bytes and requests that crossed the link."""
     engine, moved = desk.engines["unified"], Moved()
     assert isinstance(engine, Unified)
     for side in desk.sides:
@@ -26,7 +26,7 @@ def prefetch(desk: Desk, recipe: Recipe, split: Split, state: State) -> Moved:
 
 
 def region(side: Side, split: Split, state: State, sides: int) -> tuple[int, int]:
-    """The slots that Grus prefetches: around the source's list for searches, else from the start."""
+    """The slots that Grus prefetches: those around the source's list for searches, else those from the first slot on."""
     parts, searches = side.partitions, state.start is not None
     needs = np.array([split.state + split.frontier, split.offsets, side.lists.slots * side.entry_bytes])
     tau = grus.TAU_SEARCH if searches else grus.TAU_EVERYONE

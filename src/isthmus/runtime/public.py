@@ -1,6 +1,6 @@
 """Algorithms as functions of a graph: `isthmus.bfs(graph, source, ...)` is a session for one call.
 
-Signature, defaults and words come from the algorithm's own declaration. Options that change only the speed come behind it.
+Signature, defaults and docstring come from the algorithm's declaration. Options that change only the speed follow.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""An answer: columns by vertex, with the user's own ids, and the trace of how it was found.
+"""The result of a run: columns by vertex, with the user's own ids, and the trace of the run.
 
 Arrays are in natural order: entry i belongs to the i-th smallest vertex id. Ids are read from the store only
-when they are asked for, and written out piece by piece.
+when they are needed, and written out piece by piece.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Array = np.ndarray[Any, Any]
 
 
 class Result:
-    """What an algorithm found. `values` is its main column as an array.
+    """The result of an algorithm. `values` is its main column as an array.
 
-    It holds what it needs of the graph's ids, and stays valid when the graph is closed or replaced.
+    It keeps the graph's ids, so it stays valid when the graph is closed or replaced.
     """
 
     def __init__(self, algorithm: str, graph: Snapshot, answer: Answer, trace: Trace, facts: dict[str, Any]) -> None:
@@ -64,7 +64,7 @@ class Result:
         return self._ids.natural(0, self._count)
 
     def raw(self, name: str) -> Array:
-        """A column as the program left it: by vertex number, with numbers for vertices."""
+        """A column as the program computed it: indexed by vertex number, and naming vertices by number."""
         return self._answer.columns[name]
 
     def declared(self, name: str) -> Column:
@@ -72,11 +72,11 @@ class Result:
         return column_of(self._answer.declared, name)
 
     def whose(self, at: int) -> str:
-        """The row of a raw column, in words: 'vertex 7'."""
+        """The name of a row of a raw column: 'vertex 7'."""
         return f"vertex {self._ids.users(np.array([at]))[0]}"
 
     def __getitem__(self, name: str) -> Array:
-        """A column as an array; columns that name vertices hold user ids, in an object array where some are none."""
+        """A column as an array. Columns that name vertices hold user ids, in an object array if some are None."""
         if name not in self._answer.columns:
             raise KeyError(f"{self.algorithm} has no column {name!r}; it has {', '.join(self._answer.columns)}")
         column, values = self.declared(name), self._part(name, 0, len(self))
@@ -132,7 +132,7 @@ class Result:
         return pa.RecordBatch.from_pydict(columns)
 
     def _arrow(self, name: str, begin: int, end: int) -> Any:
-        """A part of a column; values that mean none are null."""
+        """A part of a column as Arrow; missing values are null."""
         column, values = self.declared(name), self._part(name, begin, end)
         missing = column.missing(values)
         if column.holds is Holds.NUMBERS:
@@ -140,7 +140,7 @@ class Result:
         return as_arrow(self._users(column, np.where(missing, 0, values)) if values.size else self._ids.natural(0, 0), missing)
 
     def save(self, path: str | Path) -> None:
-        """Write to .parquet, .csv or .npy (the main column alone). A failure leaves no half file."""
+        """Write to .parquet, .csv or .npy (the main column alone). If writing fails, no partial file is left."""
         path = Path(path)
         writers = {".parquet": self._save_parquet, ".csv": self._save_csv, ".npy": self._save_npy}
         if path.suffix.lower() not in writers:
@@ -174,11 +174,11 @@ class Result:
     def _save_npy(self, path: Path) -> None:
         with path.open("wb") as file:
             values = self.values
-            plain: Any = SimpleNamespace(write=file.write)  # a real file NumPy writes to itself, and does not say what went wrong
+            plain: Any = SimpleNamespace(write=file.write)  # NumPy writes to a real file itself, and hides the error
             np.save(plain, values.astype(np.str_) if values.dtype == object else values, allow_pickle=False)
 
     def report(self, path: str | Path) -> None:
-        """Write a page about the run: one HTML file without scripts. Needs `pip install isthmus[report]`."""
+        """Write an HTML report of the run: one file without scripts. Needs `pip install isthmus[report]`."""
         report_page().write(path, {self._facts["policy"]: self})
 
     def summary(self) -> dict[str, Any]:
@@ -194,7 +194,7 @@ class Result:
         rows += [
             ("iterations", f"{facts['iterations']:,}"),
             *([("modelled", f"{seconds['modelled'] * 1e3:.3f} ms on {facts['device']}")] if "modelled" in seconds else []),
-            ("time", f"{seconds['total']:.3f} s (waiting for the link {seconds['wait']:.3f}, edge loops {seconds['kernel']:.3f})"),
+            ("time", f"{seconds['total']:.3f} s (I/O wait {seconds['wait']:.3f}, compute {seconds['kernel']:.3f})"),
             ("moved", f"{format_size(transfer['bytes'])} in {transfer['requests']:,} requests, {transfer['ratio']:.2f} x the edges"),
             ("near memory", f"{used}; process peak {format_size(memory['rss_peak'])}"),
         ]
@@ -202,7 +202,7 @@ class Result:
 
 
 def report_page() -> Any:
-    """What draws pages: it stands above the runtime, and is loaded only when a page is asked for."""
+    """The module that writes reports. The runtime may not import it at the top, and it is slow to load."""
     return importlib.import_module("isthmus.report.page")
 
 

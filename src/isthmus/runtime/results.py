@@ -1,4 +1,4 @@
-"""Answers as the results that users get, by what their rows are."""
+"""Turns answers into results: by vertex, by edge or by input."""
 
 from __future__ import annotations
 

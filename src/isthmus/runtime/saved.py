@@ -1,7 +1,7 @@
-"""Plain values and arrays in a folder: a manifest in JSON, and one file with all arrays, each from a block boundary on.
+"""Plain values and arrays saved in a folder: a JSON manifest, and one file of all arrays, each starting at a block boundary.
 
-Everything is under a checksum, and nothing is pickled: what was saved cannot run. Arrays are written and read piece by
-piece, straight from and into the memory they lie in.
+Everything has a checksum. Nothing is pickled, so loading runs no saved code. Arrays are written from, and read into, their
+own memory, piece by piece.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from isthmus.graph.writer import STAGING, SectionFile, write_synced
 FORMAT, VERSION = "isthmus-checkpoint", 1
 ARRAYS = "arrays"
 KINDS = "biufc"  # numbers of any width; objects could only be pickled
-ANEW = "give --restart (restart=True) to begin anew"
+ANEW = "give --restart (restart=True) to start over"
 PADDING = np.zeros(BLOCK, np.uint8)
 
 
 def encode(value: Any, where: str, arrays: list[Array]) -> Any:
-    """`value` as JSON has it, with places in `arrays`, which grows, for arrays. What JSON cannot tell apart is said."""
+    """`value` as JSON. Arrays are appended to `arrays` and replaced by their places; types that JSON would merge are tagged."""
     if isinstance(value, np.generic) and value.dtype.kind in KINDS:
         return {"scalar": encode(value.item(), where, arrays), "dtype": value.dtype.str}
     if isinstance(value, float) and not math.isfinite(value):
@@ -49,7 +49,7 @@ def encode(value: Any, where: str, arrays: list[Array]) -> Any:
 
 
 def write(folder: Path, facts: dict[str, Any], value: Any) -> None:
-    """Save `value` and, readable without it, `facts` in a new folder. On a power cut all of it is there or the manifest is not."""
+    """Save `value` in a new folder, with `facts` in the manifest. After a power cut either everything is there or the manifest is not."""
     arrays: list[Array] = []
     tree = encode(value, "value", arrays)
     folder.mkdir()
@@ -95,14 +95,14 @@ class Saved:
         return facts
 
     def load(self, fresh: Any) -> Any:
-        """The value that was saved. Arrays go into the memory of those that `fresh` has in the same places, if it has any."""
+        """The value that was saved. Arrays are read into those that `fresh` has in the same places, if it has any."""
         try:
             self._file = os.open(self.folder / ARRAYS, os.O_RDONLY)
         except OSError as error:
             raise StoreError(f"{self.folder / ARRAYS}: {error.strerror}; {ANEW}") from error
         try:
             if os.fstat(self._file).st_size != padded(self.facts["bytes"]):
-                raise self._damaged(f"has not the {padded(self.facts['bytes'])} bytes that it was written with")
+                raise self._damaged(f"does not have the {padded(self.facts['bytes'])} bytes that it was written with")
             self._sums = self._read_checksums()
             return self._decode(self.facts["value"], fresh)
         finally:

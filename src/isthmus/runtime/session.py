@@ -1,13 +1,13 @@
-"""A session: what a device holds for a graph while programs run on it.
+"""A session: the threads and the near memory that a graph's programs share.
 
     with isthmus.session(graph, memory="2GB") as s:
         s.bfs(1)
         s.pagerank()
         s.run(MyProgram())
 
-It owns the team of threads, the budget and everything near: lists, edges, or link, engines, buffers and cache. Runs come and
-go, and what is near stays near: a second algorithm that follows the same edges loads nothing again. `isthmus.bfs(graph, ...)`
-is a session for one call. One call runs at a time; calls of other threads wait for their turn.
+It owns the team of threads, the budget and all near memory: lists and edges, or link, engines, buffers and cache. They stay
+from run to run: a second algorithm that follows the same edges loads nothing again. `isthmus.bfs(graph, ...)` is a session
+for one call. One call runs at a time; calls from other threads wait.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from isthmus.threads import Team
 
 
 class Session:
-    """Runs algorithms on one graph. Use as a context manager, or close it. Algorithms are its methods: `s.bfs(1)`."""
+    """Runs algorithms on one graph. Algorithms are its methods: `s.bfs(1)`. Use it as a context manager, or close it."""
 
     def __init__(self, graph: Graph, **options: Unpack[SessionOptions]) -> None:
         if not isinstance(graph, Graph):
-            raise OptionError(f"expected a graph, got {type(graph).__name__}; isthmus.open or isthmus.read makes one of a path")
+            raise OptionError(f"expected a graph, got {type(graph).__name__}; make one with isthmus.open or isthmus.read")
         unknown = [word for word in options if word not in SESSION]
         if unknown:
             raise OptionError(f"session: unknown option {', '.join(unknown)}; it has {', '.join(SESSION)}")
@@ -56,7 +56,7 @@ class Session:
         return f"<Session on {self.graph}{', closed' if self._closed else ''}>"
 
     def close(self) -> None:
-        """Give back threads, files and memory; waits for a run of another thread. Results stay valid."""
+        """Release threads, files and memory, after a run of another thread has ended. Results stay valid."""
         with self._lock:
             if not self._closed:
                 self._closed = True
@@ -78,14 +78,14 @@ class Session:
         return [*super().__dir__(), *ALGORITHMS.names()]
 
     def call(self, algorithm: Algorithm, args: tuple[Any, ...], given: dict[str, Any]) -> Result:
-        """Run an algorithm with its own arguments and the options of a call."""
+        """Run an algorithm; `given` has its own arguments and the options of the call."""
         own, elsewhere, options = split(algorithm.name, given, tuple(parameter.name for parameter in algorithm.parameters))
         if elsewhere:
             raise OptionError(f"{algorithm.name}: {', '.join(elsewhere)} belong to the session: give them when it is opened")
         return self.call_with(algorithm, args, own, **options)
 
     def call_with(self, algorithm: Algorithm, args: tuple[Any, ...], own: dict[str, Any], **options: Any) -> Result:
-        """The same, with its arguments and the options of the call apart."""
+        """The same, with the algorithm's arguments in `own` and the options of the call as keywords."""
         watch, say, rehearse = options.pop("watch", quiet), options.pop("say", None), options.pop("rehearse", None)
         with self._lock:
             if self._closed:
@@ -113,7 +113,7 @@ class Session:
 
 
 class Method:
-    """An algorithm of a session."""
+    """An algorithm as a method of a session."""
 
     def __init__(self, session: Session, algorithm: Algorithm) -> None:
         self._session, self._algorithm = session, algorithm
@@ -127,7 +127,7 @@ class Method:
 
 
 def session(graph: Graph, **options: Unpack[SessionOptions]) -> Session:
-    """Open a session on a graph: what it loads stays in memory from one algorithm to the next.
+    """Open a session on a graph: loaded edges stay in memory from one algorithm to the next.
 
     device, memory, policy, without, threads and verify are as for a single call, and hold for all calls of the session.
     """

@@ -1,9 +1,9 @@
-"""Partitions that are worked to a standstill, as units of a schedule (`schedule/settling.py`).
+"""Settling: partitions that are run until nothing changes inside, as units of a schedule (`schedule/settling.py`).
 
-A run of a partition follows its marked vertices inside it until nothing changes (`kernels/settle.py`); marks that cross
-over make another partition pending. Any order of propagation must do (`Program.settles`). It pays where partitions are
-neighbourhoods, as in road networks stored in a natural order. Where they are not, a load does little work, which
-`pays` notices: the loop then goes on in steps.
+A run of a partition follows its marked vertices inside it until no value changes (`kernels/settle.py`). A mark on a vertex of
+another partition makes that partition pending. The answer must not depend on the order of propagation (`Program.settles`).
+Settling pays where a partition is a neighbourhood, as in road networks in natural order. Elsewhere a load leads to little
+work: `pays` detects that, and the loop goes back to plain iterations.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from isthmus.schedule import settling
 from isthmus.schedule.schedule import Standing
 from isthmus.threads import Team
 
-STEPS = 8  # iterations of the plain loop before the question is asked
-FEW_EDGES = 64  # a graph has long paths when those steps followed less than a 64th of its edges
-TRIED = 64  # loads after which it must have paid
-STEP, LOOKED_AT = 32.0, 1 << 14  # in weights of an edge over a mean degree; of 16, 32 and 64 the fastest on a 4000² grid
-PLACES = 8  # that near memory is parted into; neighbouring partitions share one, for less is followed twice in larger pieces
+STEPS = 8  # plain iterations before the loop checks whether to settle
+FEW_EDGES = 64  # a graph has long paths if those iterations followed less than a 64th of its edges
+TRIED = 64  # loads before `pays` judges
+STEP, LOOKED_AT = 32.0, 1 << 14  # in mean weight ÷ mean degree (of 16, 32 and 64 the fastest on a 4000² grid); edges sampled for it
+PLACES = 8  # of near memory; neighbouring partitions share one, as larger pieces follow fewer edges twice
 NO_WEIGHTS = np.empty(0, np.int32)
 NO_ROWS = Rows(*(np.empty(0, np.int64) for _ in range(4)))
 Settle = Callable[..., tuple[int, int, int]]
 
 
 def worth_it(trace: Trace, side: Side) -> bool:
-    """Whether the iterations so far are those of a graph with long paths, none of whose vertices is cut in two."""
+    """Whether to settle: the graph has long paths, judging by the iterations so far, and no vertex is split over partitions."""
     parts = side.partitions
     if len(trace) != STEPS or len(parts) < 2 or trace.total("active_edges") * FEW_EDGES > side.lists.arcs:
         return False
@@ -50,7 +50,7 @@ def worth_it(trace: Trace, side: Side) -> bool:
 
 
 def pieces_per_place(side: Side, size: int, members: int) -> int:
-    """How many neighbouring partitions, and the piles of members who work on them, need at most about `size` bytes each; at least one."""
+    """How many neighbouring partitions fit in about `size` bytes, as do the queues of the members that run them; at least one."""
     parts = side.partitions
     edges = int(parts.slots.max()) * side.entry_bytes + 2 * side.block
     return max(1, min(size // edges, size // (members * pile_bytes(int((parts.last - parts.first).max())))))
@@ -61,7 +61,7 @@ def pile_bytes(vertices: int) -> int:
 
 
 def make_piles(memory: Array, vertices: int) -> tuple[Array, Array, Array]:
-    """A byte and three places in queues for every vertex, in the memory given."""
+    """A mark and three places in queues for every vertex, in the memory given."""
     queues = memory[: 12 * vertices].view(np.uint32)
     marks = memory[12 * vertices : 13 * vertices]
     marks[:] = 0
@@ -69,18 +69,18 @@ def make_piles(memory: Array, vertices: int) -> tuple[Array, Array, Array]:
 
 
 class SettlingPartitions(Work):
-    """One run's pending vertices by partition, and the partitions that are near, in all memory there is for edges."""
+    """The pending vertices by partition, and the near partitions, which take all memory for edges."""
 
     def __init__(self, side: Side, link: Link, memory: Array, state: State, sign: int, settle: Settle, team: Team) -> None:
         self._link, self._state, self._sign, self._settle, self._team = link, state, sign, settle, team
         self._pieces = pieces_per_place(side, memory.size // (PLACES + 1), team.size)
-        self._choices = np.zeros(len(side.partitions), np.uint8)  # of the record being made
+        self._choices = np.zeros(len(side.partitions), np.uint8)  # for the current record of the trace
         self._side = side = dataclasses.replace(side, partitions=joined(side.partitions, self._pieces))
         parts = side.partitions
         widest = int((parts.last - parts.first).max())
         pile = pile_bytes(widest)
         rest = (memory.size - team.size * pile) // 64 * 64
-        if rest > memory.size // 2:  # piles lie behind the partitions, where there is room
+        if rest > memory.size // 2:  # the queues fit behind the partitions
             memory, piles = memory[:rest], memory[rest:]
         else:
             piles = np.empty(team.size * pile, np.uint8)
@@ -90,7 +90,7 @@ class SettlingPartitions(Work):
         self._delta = np.inf
         self._held = Held()
         self._lock = threading.Lock()  # for urgencies and the record
-        self._came: set[int] = set()  # partitions that were fetched and have not run since
+        self._came: set[int] = set()  # partitions that were fetched and have not yet run
         self._found: dict[int, tuple[int, int, int, int, float]] = {}  # of runs: member, names in `outer`, vertices, edges, seconds
         self._standing = Standing(len(parts))
         self._standing.pending[:] = settling.NOTHING
@@ -98,23 +98,23 @@ class SettlingPartitions(Work):
         self.loads = self.followed = 0
 
     def begin(self, frontier: Frontier) -> None:
-        """Take over from the loop: the frontier's marks say what is pending, from now on and in place."""
+        """Take over from the loop. From now on the frontier's marks are the pending vertices, updated in place."""
         self._marks = frontier.marks
         frontier.list, frontier.all_active = None, False
         self._look_everywhere()
 
     def run(self, executor: Executor, record: Iteration) -> None:
-        """Work on some partitions; `record` becomes an iteration of the trace."""
+        """Run some partitions; `record` becomes an iteration of the trace."""
         self._record, standing = record, self._standing
         self._choices[:] = NOTHING
         start = time.perf_counter()
         executor.carry_out(settling.Settling(self._team.size, standing.total_runs + sizes.now.settled_record), self, standing)
         record.chosen(self._choices)
-        record.wait = max(0.0, time.perf_counter() - start - record.kernel - record.decide)  # reading, or nothing to work on
+        record.wait = max(0.0, time.perf_counter() - start - record.kernel - record.decide)  # also time without a unit to run
 
     @property
     def pending(self) -> bool:
-        """Whether anything is left to do."""
+        """Whether any partition is pending."""
         return bool((self._standing.pending < settling.NOTHING).any())
 
     def pays(self) -> bool:
@@ -145,7 +145,7 @@ class SettlingPartitions(Work):
         return Delivery(Task(self._held, self._side, np.array([unit])), place.targets, place.weights, NO_ROWS)
 
     def pieces(self, unit: int, delivery: Delivery) -> list[Piece]:
-        """One: a partition is worked on by one member."""
+        """A single piece: one member runs a whole partition."""
         parts, place, lists = self._side.partitions, self._kept.place(unit), self._side.lists
         weights = NO_WEIGHTS if place.weights is None else place.weights
         self._standing.pending[unit] = settling.NOTHING
@@ -162,7 +162,7 @@ class SettlingPartitions(Work):
         return [work]
 
     def finished(self, unit: int, delivery: Delivery) -> None:
-        """Note what became pending, and count."""
+        """Note the partitions that became pending, and count the work."""
         start = time.perf_counter()
         member, used, vertices, edges, seconds = self._found.pop(unit)
         far = unit in self._came
@@ -174,7 +174,7 @@ class SettlingPartitions(Work):
                 self._look_everywhere()
             else:
                 urgency.note_rows(self._outer[member][:used], parts.first, parts.last, *given)
-                urgency.note_range(parts.first[unit], parts.last[unit], parts.first, parts.last, *given)  # cut short, or marked meanwhile
+                urgency.note_range(parts.first[unit], parts.last[unit], parts.first, parts.last, *given)  # still has marked vertices
             self.loads += far
             self.followed += vertices
             if vertices:
@@ -183,7 +183,7 @@ class SettlingPartitions(Work):
             self._record.decide += (time.perf_counter() - start) / self._team.size
 
     def _step(self, unit: int) -> float:
-        """How much further than the most urgent counts as urgent too: weights of a few edges over a mean degree."""
+        """The range of values that counts as equally urgent: STEP times the mean weight of sampled edges ÷ the mean degree."""
         parts, place, lists = self._side.partitions, self._kept.place(unit), self._side.lists
         assert place.weights is not None
         begins, ends = (bounds[parts.first[unit] : parts.last[unit]] for bounds in lists.arrays)
@@ -194,6 +194,6 @@ class SettlingPartitions(Work):
         return max(STEP * mean / max(lists.arcs / max(len(lists), 1), 1.0), 1e-300)
 
     def _look_everywhere(self) -> None:
-        """Urgencies from the marks alone."""
+        """Compute the urgency of all partitions from the marks."""
         parts, pending = self._side.partitions, self._standing.pending
         urgency.note_range(0, len(self._side.lists), parts.first, parts.last, self._state.arrays[0], self._sign, self._marks, pending)

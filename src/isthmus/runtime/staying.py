@@ -1,7 +1,7 @@
-"""Partitions that stay near as units of a schedule: for Scaph's k-level queue, which runs them again and again.
+"""Partitions that stay near as units of a schedule: for Scaph's k-level queue, which runs them several times.
 
-Which transfers are pending is what the modelled clock says on a modelled device, and what the readers really have under
-way on a disk. A partition that stayed from an iteration before runs where it is, whatever its value is now.
+On a modelled device its clock decides which transfers are pending; on a disk they are those that readers have under way. A
+partition that stayed from an earlier iteration runs where it is, whatever its value is now.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from isthmus.runtime.worker import Worker
 from isthmus.schedule.levels import Levels, levels
 from isthmus.schedule.schedule import NONE, Schedule, Standing
 
-LEVELS = 20  # Scaph: near bandwidth / link bandwidth, where neither is known
-LEAST_ROOM = 2  # partitions; with one place nothing can run while another comes
+LEVELS = 20  # Scaph: near bandwidth ÷ link bandwidth; this is the value when they are not known
+LEAST_ROOM = 2  # partitions; with a single place none can run while another arrives
 
 
 class StayingPartitions(Work):
-    """Whole partitions of one side, kept in `memory`. `stays`: also from one iteration to the next."""
+    """Whole partitions of one side, kept in `memory`. `stays`: they are also kept from one iteration to the next."""
 
     def __init__(
         self, side: Side, link: Link, memory: Array, worker: Worker, engine: Engine, stays: bool, modelled: Modelled | None,
@@ -41,25 +41,25 @@ class StayingPartitions(Work):
         device = modelled.device if modelled is not None else None
         self._k = LEVELS if device is None else levels(device.near.bandwidth, device.link.bandwidth)
         self.moved: dict[int, Moved] = {}  # of transfers whose partition has not run yet
-        self._idle = NONE  # the partition that had nothing to do when it was to run again
+        self._idle = NONE  # the partition whose last further run found no work
         self._transfers = ClockedTransfers(self, modelled) if modelled is not None else None
         self._lock = threading.Lock()
         self.reruns = 0
 
     @property
     def works(self) -> bool:
-        """Whether there is room to run one partition while another comes."""
+        """Whether there is room to run one partition while another arrives."""
         return self._kept.room >= LEAST_ROOM
 
     @property
     def near_ones(self) -> Array:
-        """Marks of the partitions that are near."""
+        """Which partitions are near, as a mask."""
         marks = np.zeros(len(self._side.partitions), np.bool_)
         marks[list(self._kept)] = True
         return marks
 
     def run(self, wanted: Array, frontier: Frontier, activity: Activity, record: Iteration, executor: Executor) -> None:
-        """Run every partition that is wanted, some of them several times."""
+        """Run every partition in `wanted`, some of them several times."""
         self._frontier, self._record = frontier, record
         standing = self._standing = Standing(wanted.size, self.near_ones)
         standing.room, standing.pending = self._kept.free, activity.vertices.astype(np.float64)
@@ -87,7 +87,7 @@ class StayingPartitions(Work):
         self._kept.evict(unit)
 
     def look(self, schedule: Schedule, standing: Standing) -> None:
-        """How many vertices of each partition that has run are marked now; it only matters when no first run is waiting."""
+        """Count the marked vertices of each partition that has run; needed only when no partition waits for its first run."""
         assert isinstance(schedule, Levels)
         parts = self._side.partitions
         if not schedule.first_run_waits(standing):
@@ -96,7 +96,7 @@ class StayingPartitions(Work):
                     standing.pending[p] = np.count_nonzero(self._frontier.next_marks[parts.first[p] : parts.last[p]])
 
     def kept(self, unit: int) -> Delivery:
-        """Where the partition lies; it counts under the engine that brought it, or under the cache."""
+        """The delivery of a near partition. It is counted for the engine that brought it, or for the cache."""
         parts, place, side = self._side.partitions, self._kept.place(unit), self._side
         at = np.array([unit])
         runs = Ranges(
@@ -112,7 +112,7 @@ class StayingPartitions(Work):
         return delivery
 
     def pieces(self, unit: int, delivery: Delivery) -> list[Piece]:
-        """A first run, or one for the vertices that were marked since the last."""
+        """The pieces of a first run, or of one for the vertices that were marked since the last run."""
         if self._standing.runs[unit]:
             marked = self._worker.marked(delivery, self._frontier)
             if marked is None:
@@ -139,7 +139,7 @@ class StayingPartitions(Work):
 
 
 class ClockedTransfers(Transfers):
-    """By the modelled clock: bytes are copied at once, and count as pending until the clock has passed their arrival."""
+    """Transfers by the modelled clock: bytes are copied at once, and are pending until the clock has passed their arrival."""
 
     def __init__(self, work: StayingPartitions, modelled: Modelled) -> None:
         self._work, self._modelled, self._clock = work, modelled, modelled.clock
@@ -154,7 +154,7 @@ class ClockedTransfers(Transfers):
         self._jobs[unit] = self._clock.submit(link=moved.link_seconds, buffered=False, what=unit)
 
     def arrived(self, waiting: bool) -> int | None:
-        """At most one at a time: the next is asked for when it has run."""
+        """The next unit that has arrived. At most one at a time: the next is asked for when this one has run."""
         while True:
             job = self._clock.ready() or (self._clock.wait() if waiting else None)
             if job is None or job.what is not None:
@@ -162,5 +162,5 @@ class ClockedTransfers(Transfers):
             self._clock.run(job)  # packed lists, which run once
 
     def ran(self, unit: int, delivery: Delivery, edges: int) -> None:
-        """A near partition has been run."""
+        """Charge the run of a near partition to the clock."""
         self._clock.run(self._jobs.pop(unit, None), self._modelled.kernel(delivery, edges))

@@ -1,4 +1,4 @@
-"""The tasks of an iteration as units of a schedule: an engine brings each near, buffer by buffer."""
+"""The tasks of an iteration as units of a schedule: an engine fetches each one, buffer by buffer."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Done = Callable[[Delivery], None]
 
 
 class TaskWork(Work):
-    """Unit k is tasks[k]; the deliveries in `held` are near already, and are the units behind them.
+    """Unit k is tasks[k]; the units after the tasks are the deliveries in `held`, which are near already.
 
-    `done` is told of every delivery that has run, `unused` of those fetched for nothing.
+    `done` is called with every delivery that has run, `unused` with every delivery that was fetched but not needed.
     """
 
     def __init__(
@@ -65,12 +65,12 @@ class TaskWork(Work):
 
 
 def signature(task: Task) -> tuple[object, str, list[int]]:
-    """What a task brings, for all frontiers alike only where all vertices are active."""
+    """What a task fetches. It does not depend on the frontier if all vertices are active."""
     return task.engine, task.side.name, task.partitions.tolist()
 
 
 class HeldWork(Work):
-    """Deliveries out of a cache, made one by one as they are wanted: nothing has to be fetched."""
+    """Deliveries from a cache, made one by one on demand, without a transfer."""
 
     def __init__(self, deliveries: Iterator[Delivery], frontier: Frontier, worker: Worker, done: Done) -> None:
         self._deliveries, self._frontier, self._worker, self._done = deliveries, frontier, worker, done

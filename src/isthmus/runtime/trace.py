@@ -1,4 +1,4 @@
-"""What happened, iteration by iteration: choices, bytes, requests, seconds."""
+"""The trace of a run: choices, bytes, requests and seconds of every iteration."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def no_use() -> dict[str, int]:
 
 @dataclass
 class Iteration:
-    """One iteration. `wait` is time the processor stood still for the link, `kernel` time in edge loops.
+    """One iteration. `wait` is the I/O wait in seconds, `kernel` the compute time.
 
-    `decide` is time in cache, activity, policy and schedule. `choices` says which engine brought each partition
-    (codes of `policies.policy`), sides one behind the other; None where it was dropped or nothing moved. `modelled` is what
-    the iteration would have taken on a modelled device.
+    `decide` is time in cache, activity, policy and schedule. `choices` has the engine that brought each partition (codes of
+    `policies.policy`), one side after the other; None if it was dropped or no partition moved. `modelled` is the seconds of
+    the iteration on a modelled device.
     """
 
     number: int
@@ -49,11 +49,11 @@ class Iteration:
 
     @property
     def overhead(self) -> float:
-        """Time that was neither waiting nor edge loops."""
+        """Time that was neither I/O wait nor compute."""
         return self.seconds - self.wait - self.kernel
 
     def chosen(self, choice: np.ndarray[Any, Any]) -> None:
-        """What the policy chose for a side's partitions."""
+        """Record the engines that the policy chose for a side's partitions."""
         fresh = choice.astype(np.uint8)
         self.choices = fresh if self.choices is None else np.concatenate([self.choices, fresh])
 
@@ -64,14 +64,14 @@ class Iteration:
         self.link += delivery.seconds
 
     def fetched(self, name: str, moved: int, requests: int, seconds: float) -> None:
-        """A whole partition was brought near by the engine of that name."""
+        """Count a whole partition that the engine of that name fetched."""
         engine = self.engines[name]
         engine["bytes"] += moved
         engine["requests"] += requests
         self.link += seconds
 
     def worked(self, far: bool, kernel: float, vertices: int, edges: int) -> None:
-        """A whole partition was worked on; a far one had to be fetched first."""
+        """Count the run of a whole partition. `far`: it was fetched first."""
         name = "filter" if far else "cache"
         self.partitions[name] = self.partitions.get(name, 0) + 1
         self.engines[name]["tasks"] += 1
@@ -81,7 +81,7 @@ class Iteration:
         self.hit_edges += 0 if far else edges
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; without the choices, which are many."""
+        """The iteration for JSON, without the choices, which are many."""
         engines = {name: dict(use) for name, use in self.engines.items()}
         facts = {name: value for name, value in vars(self).items() if name != "choices"}
         return {**facts, "engines": engines, "bytes": self.bytes, "requests": self.requests}
@@ -89,15 +89,15 @@ class Iteration:
 
 @dataclass
 class Trace:
-    """All iterations of a run, and what was said on the way."""
+    """All iterations of a run, and its notes."""
 
     iterations: list[Iteration] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     _kept: int = 0  # bytes of choices
-    _stride: int = 1  # whose choices are kept: those of every so manyth iteration
+    _stride: int = 1  # choices are kept for every _stride-th iteration
 
     def append(self, record: Iteration) -> None:
-        """Add an iteration; choices are thinned evenly when they grow too many."""
+        """Add an iteration. When choices take too much memory, every second iteration's are dropped."""
         self.iterations.append(record)
         if record.choices is None:
             return

@@ -1,7 +1,7 @@
 """A program's compiled loops, applied to deliveries.
 
-A delivery is cut into pieces of about equally many edges, so that one hub does not hold up the others; the executor has
-members of the team work on them.
+A delivery is cut into pieces of about equally many edges, so that members finish at about the same time even if it has a
+hub. The executor hands the pieces to members of the team.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from isthmus.programs.program import Program, State
 from isthmus.threads import Team
 
 NO_WEIGHTS = np.empty(0, np.int32)
-NEVER: Mapping[str, int] = {}  # worked on again
-Piece = Callable[[int], None]  # work for the member of that number
+NEVER: Mapping[str, int] = {}  # no engine's deliveries run again
+Piece = Callable[[int], None]  # work; its argument is the number of the member that does it
 
 
 class Worker:
@@ -29,11 +29,11 @@ class Worker:
 
     def __init__(self, module: ModuleType, program: Program, state: State, team: Team, least_again: int = 0) -> None:
         self._module, self._program, self._state, self._team = module, program, state, team
-        self._least_again = least_again  # edges to follow, for a further round to be worth it
+        self._least_again = least_again  # the fewest edges for which a further run pays
         self.choose_loops()
 
     def choose_loops(self) -> None:
-        """Use the loops that the program has for the next iteration: its own, those that seek, or those that push."""
+        """Choose the loops for the next iteration: the program's own, those that seek, or those that push."""
         own, module = self._program.loops(self._state), self._module
         if own is not None:
             self._rows_loop, self._range_loop = own
@@ -44,12 +44,12 @@ class Worker:
 
     @property
     def settle(self) -> Callable[..., tuple[int, int, int]]:
-        """The loop that works a partition to a standstill."""
+        """The loop that runs a partition until nothing changes inside."""
         loop: Callable[..., tuple[int, int, int]] = self._module.settle
         return loop
 
     def again(self, delivery: Delivery, frontier: Frontier) -> list[Piece]:
-        """Pieces that follow the vertices that got marked and whose whole lists the delivery holds once more."""
+        """Pieces that follow once more the vertices that were marked, if the delivery holds their whole lists."""
         marked = self.marked(delivery, frontier)
         if marked is None:
             return []
@@ -57,7 +57,7 @@ class Worker:
         return self._rows(delivery, marked, frontier)
 
     def marked(self, delivery: Delivery, frontier: Frontier) -> Rows | None:
-        """Take the marks off the vertices whose whole lists the delivery holds; these, ready to be followed, or none if too few."""
+        """Unmark the vertices whose whole lists the delivery holds, and return their rows; None, and still marked, if too few."""
         edges, lists = delivery.edges, delivery.task.side.lists
         if isinstance(edges, Rows):
             chosen = np.empty(edges.vertices.size, np.int64)
