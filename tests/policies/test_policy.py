@@ -58,9 +58,9 @@ def test_packed_lists_where_a_device_can_have_them():
 
 
 def test_on_a_modelled_device_parts_can_be_switched_off_too():
-    assert recipe("auto", (), 1).rounds and recipe("auto", (), 1).cache == "vertices"
-    assert recipe("auto", ("cache", "recompute"), 1).cache == "none" and not recipe("auto", ("recompute",), 1).rounds
-    assert not recipe("auto", (), 1, levels=True).rounds  # a search turns round instead
+    assert recipe("auto", (), 1).further_runs and recipe("auto", (), 1).cache == "vertices"
+    assert recipe("auto", ("cache", "recompute"), 1).cache == "none" and not recipe("auto", ("recompute",), 1).further_runs
+    assert not recipe("auto", (), 1, levels=True).further_runs  # a search turns round instead
     assert recipe("auto", (), 2).cache == "partitions"  # vertices are kept of one side only
     assert not recipe("auto", (), 1).settle and recipe("auto").settle
 
@@ -106,7 +106,7 @@ def test_variants():
     assert recipe("unified:prefetch+accessed-by").prefetch
     assert recipe("unified:none").name == "unified"
     assert recipe("scaph:scaph").name == "scaph"
-    assert recipe("scaph:hbase").rounds == {"filter": 1, "compaction": 1, "cache": 1}
+    assert recipe("scaph:hbase").further_runs == {"filter": 1, "compaction": 1, "cache": 1}
     assert recipe("scaph:lbase").keeps and not recipe("scaph:lbase").queue
     assert not recipe("scaph:lvsp").keeps
     with pytest.raises(OptionError, match=r"policy: expected one of scaph:scaph, scaph:hvsp, .*, got 'scaph:fast'"):
