@@ -651,7 +651,7 @@ def test_what_cannot_be_checkpointed(undirected, folder):
         ist.bfs(undirected, 0, checkpoint=undirected.path, **TIGHT)
     with pytest.raises(OptionError, match="compare takes no checkpoint"):
         ist.compare(ist.bfs, undirected, 0, checkpoint=folder)
-    with pytest.raises(StoreError, match="no folder for checkpoints: No such file"):
+    with pytest.raises(StoreError, match="cannot be used as a folder for checkpoints: No such file"):
         ist.bfs(undirected, 0, checkpoint=folder / "deep", **TIGHT)
     assert not folder.exists()
 
