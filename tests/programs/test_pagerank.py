@@ -223,7 +223,7 @@ def test_single_precision_is_left_when_it_is_in_the_way(monkeypatch):
     """Shares that stay single would never prove 1e-9, and doubles from the start would make the test pass idly."""
     graph, kinds = random_graph(True), []
     sweep = sweeps.sweep_range
-    monkeypatch.setattr(sweeps, "sweep_range", lambda *given: kinds.append(given[11][1].dtype.itemsize) or sweep(*given))
+    monkeypatch.setattr(sweeps, "sweep_range", lambda *given: kinds.append(given[12][1].dtype.itemsize) or sweep(*given))
     assert_within(ist.pagerank(graph, tol=1e-9, threads=1), exact(graph), 1e-9)
     assert kinds[0] == 4 and kinds[-1] == 8 and kinds == sorted(kinds)
     kinds.clear()
