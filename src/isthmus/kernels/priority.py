@@ -8,7 +8,7 @@ import numpy as np
 from numba import float64, int64
 
 from isthmus.kernels.compile import inline, kernel
-from isthmus.kernels.rows import skip_unmarked
+from isthmus.kernels.rows import place_of, skip_unmarked
 
 
 @inline
@@ -31,7 +31,7 @@ def contribution_of_rows(
         if begin == end:
             continue
         if cuts[p + 1] <= begin:
-            p = np.searchsorted(cuts, begin, side="right") - 1
+            p = place_of(begin, cuts)
         more = contribution(u, accumulative, values, pending)
         priorities[p] += more
         while cuts[p + 1] < end:

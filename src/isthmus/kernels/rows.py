@@ -19,6 +19,19 @@ def count_blocks(begin: Any, end: Any, width: Any, block: Any, last: Any) -> Any
 
 
 @inline
+def place_of(value: Any, bounds: Any) -> Any:
+    """The last of the ascending bounds that is at most `value`; -1: none is. NumPy's search would load SciPy with the kernel."""
+    low, high = int64(0), int64(bounds.size)
+    while low < high:
+        middle = (low + high) >> 1
+        if bounds[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+
+
+@inline
 def skip_unmarked(words: Any, u: Any, last: Any) -> Any:
     """Skip unmarked vertices after u, eight at a time; returns the last one skipped. `words` are the marks as 64-bit words."""
     while (u + 1) & 7 == 0 and u + 9 <= last and words[(u + 1) >> 3] == 0:
@@ -43,7 +56,7 @@ def activity_of_rows(
         if begin == end:
             continue
         if cuts[p + 1] <= begin:
-            p = np.searchsorted(cuts, begin, side="right") - 1
+            p = place_of(begin, cuts)
         while begin < end:
             stop = min(end, cuts[p + 1])
             active[p] += 1

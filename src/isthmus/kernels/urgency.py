@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.kernels.compile import inline, kernel
-from isthmus.kernels.rows import skip_unmarked
+from isthmus.kernels.rows import place_of, skip_unmarked
 
 
 @inline
@@ -24,14 +24,14 @@ def note_rows(rows: Any, first: Any, last: Any, values: Any, sign: Any, marks: A
     """Update urgencies by these marked vertices; partition p has the vertices first[p]:last[p]."""
     for i in range(rows.size):
         u = np.int64(rows[i])
-        note(u, np.searchsorted(first, u, side="right") - 1, last, values, sign, marks, urgency)
+        note(u, place_of(u, first), last, values, sign, marks, urgency)
 
 
 @kernel
 def note_range(begin: Any, end: Any, first: Any, last: Any, values: Any, sign: Any, marks: Any, urgency: Any) -> Any:
     """Update urgencies by the marked vertices of begin:end; other threads may mark more meanwhile."""
     words = marks.view(np.uint64)
-    p = np.searchsorted(first, begin, side="right") - 1
+    p = place_of(begin, first)
     u = np.int64(begin) - 1
     while u + 1 < end:
         u += 1
