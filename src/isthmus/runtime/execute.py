@@ -106,12 +106,12 @@ def execute(program: Program, session: Session, watch: Watch, say: Callable[[str
     finished = time.perf_counter()
     state.over = True  # no copies: they might not fit the budget
     run.columns = program.result(state, facts)
-    run.figures = program.summary(run.columns, state)
     run.edge_bytes = sum(side.lists.slots * side.entry_bytes for side in desk.sides)
     run.seconds = {
         "total": time.perf_counter() - start, "set_up": ready - start - (loaded - loading), "load": loaded - loading,
         "iterate": finished - ready, "wait": run.trace.total("wait"), "kernel": run.trace.total("kernel"),
     }  # fmt: skip
+    run.figures = program.summary(run.columns, state)
     if modelled is not None and isinstance(link, ModelLink):
         run.seconds["modelled"] = modelled.set_up + sum(iteration.modelled or 0.0 for iteration in run.trace)
         run.back_bytes = link.total.back_bytes - back

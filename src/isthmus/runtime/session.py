@@ -109,7 +109,9 @@ class Session:
                 self._busy = False
 
     def _result(self, algorithm: Algorithm, answer: Answer, call: Call) -> Result:
-        return result_of(call.algorithm, self.graph.snapshot, answer, call.trace, call.summary(answer))
+        facts = call.summary(answer)
+        answer.program = None  # a result must not hold the memory of the run
+        return result_of(call.algorithm, self.graph.snapshot, answer, call.trace, facts)
 
 
 class Method:
