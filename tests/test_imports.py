@@ -67,3 +67,27 @@ def test_only_kernels_import_numba(path):
 def test_kernels_know_arrays_only(path):
     for name in imported(path):
         assert not name.startswith("isthmus.") or name.startswith("isthmus.kernels"), f"{path} imports {name}"
+
+
+ABOVE_GRAPH = [path for path in MODULES if RANKS.get(part_of(path), 0) > RANKS["graph"]]
+
+
+@pytest.mark.parametrize("path", ABOVE_GRAPH, ids=str)
+def test_parts_above_graph_know_snapshots_not_stores(path):
+    """What they know of a graph is a Snapshot: no store, no manifest."""
+    for name in imported(path):
+        assert not name.startswith("isthmus.graph.manifest"), f"{path} imports {name}"
+        assert name not in ("isthmus.graph.store.Store", "isthmus.graph.store.MemoryStore"), f"{path} imports {name}"
+    for node in ast.walk(ast.parse(path.read_text())):
+        assert not (isinstance(node, ast.Attribute) and node.attr in ("manifest", "store")), f"{path}:{node.lineno}"
+
+
+@pytest.mark.parametrize("path", ABOVE_GRAPH, ids=str)
+def test_private_attributes_are_those_of_self(path):
+    allowed = ("self", "cls", "link") if path.name == "link.py" else ("self", "cls")  # `__new__` has no self yet
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+            owner = node.value
+            mine = isinstance(owner, ast.Name) and owner.id in allowed
+            inherited = isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super"
+            assert mine or inherited, f"{path}:{node.lineno}: {ast.unparse(node)}"

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from isthmus.errors import StoreError
-from isthmus.graph.manifest import ZEROS, Manifest, Section, decode, digest
+from isthmus.graph.manifest import Manifest, Section, decode
+from isthmus.graph.sealing import ZEROS, digest
 
 SECTIONS = {"out.offsets": Section("int64", 4, "1" * 16), "out.targets": Section("uint32", 6, "2" * 16)}
 TRIANGLE = Manifest(3, 3, 6, False, False, "dense", sections=SECTIONS, origin={"seed": 1, "names": ["ä", "checksum"]})

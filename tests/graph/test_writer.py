@@ -21,7 +21,8 @@ import pytest
 import isthmus as ist
 from isthmus.errors import BudgetError, OptionError, StoreError
 from isthmus.graph import files, writer
-from isthmus.graph.manifest import Manifest, digest
+from isthmus.graph.manifest import Manifest
+from isthmus.graph.sealing import digest
 from isthmus.graph.store import Store
 from isthmus.graph.verify import verify
 from isthmus.graph.writer import MemoryWriter, StoreWriter

@@ -24,7 +24,7 @@ import pytest
 import isthmus as ist
 from isthmus.errors import BudgetError, OptionError, StoreError
 from isthmus.frontier import Frontier
-from isthmus.graph.manifest import sealed
+from isthmus.graph.sealing import sealed
 from isthmus.kernels.atomics import atomic_cas
 from isthmus.programs.program import State
 from isthmus.runtime import checkpoint as checkpoints

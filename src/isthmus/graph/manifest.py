@@ -11,17 +11,15 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-import xxhash
 
 from isthmus.errors import StoreError
 from isthmus.graph.files import BLOCK
+from isthmus.graph.sealing import ZEROS, is_sealed, sealed
 
 FORMAT = "isthmus-store"
 VERSION = 1
 NAME = "manifest.json"
 MAX_BYTES = 1 << 20  # far above the size of any manifest
-ZEROS = "0" * 16
-SEAL = f'"checksum": "{ZEROS}"\n}}\n'.encode()  # how a file ends before its checksum is known
 DTYPES = {
     "out.offsets": {"int64"}, "out.targets": {"uint32", "uint64"}, "out.weights": {"int32", "float32", "float64"},
     "in.offsets": {"int64"}, "in.targets": {"uint32", "uint64"}, "in.weights": {"int32", "float32", "float64"},
@@ -70,23 +68,6 @@ class Manifest:
 
     def encode(self) -> bytes:
         return sealed({"format": FORMAT, "version": VERSION, **asdict(self)})
-
-
-def digest(data: Any) -> str:
-    return xxhash.xxh3_64_hexdigest(data)
-
-
-def sealed(body: dict[str, Any]) -> bytes:
-    """`body` as JSON that ends with a checksum of the whole text."""
-    blank = json.dumps({**body, "checksum": ZEROS}, indent=1).encode() + b"\n"
-    return blank[: -len(SEAL)] + SEAL.replace(ZEROS.encode(), digest(blank).encode())
-
-
-def is_sealed(data: bytes) -> bool:
-    """Whether `data` ends with its correct checksum."""
-    cut = len(data) - len(SEAL)
-    checksum = data[cut + 13 : cut + 29]
-    return cut >= 0 and data[cut:] == SEAL.replace(ZEROS.encode(), checksum) and checksum == digest(data[:cut] + SEAL).encode()
 
 
 def decode(data: bytes, where: str) -> Manifest:

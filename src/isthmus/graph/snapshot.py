@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
+from isthmus.errors import StoreError
 from isthmus.graph.far import FarArray
 from isthmus.graph.files import Array
 from isthmus.graph.ids import Ids
 from isthmus.graph.lists import Lists
-from isthmus.graph.manifest import digest
+from isthmus.graph.sealing import digest
 from isthmus.graph.store import CHECKSUMS, MemoryStore, Store
 
 
@@ -121,10 +123,14 @@ class StoredSnapshot(Snapshot):
         return 8 * (self.vertices + 1)
 
     def slots(self, side: str) -> int:
-        return self._store.slots(self.stored(side))
+        return self.arcs
 
     def lists(self, side: str, verify: bool = False) -> Lists:
-        return self._store.lists(self.stored(side), verify)
+        name, read = f"{self.stored(side)}.offsets", self._store.read_checked if verify else self._store.read
+        offsets = np.ascontiguousarray(read(name), np.int64)
+        if offsets[0] != 0 or offsets[-1] != self.arcs or (offsets[1:] < offsets[:-1]).any():
+            raise StoreError(f"{self._store}: section {name} does not ascend from 0 to {self.arcs}; run isthmus verify")
+        return Lists.of(offsets)
 
     def far(self, side: str, weights: bool) -> list[FarArray]:
         kinds = ("targets", "weights") if weights and self.weighted else ("targets",)
@@ -149,7 +155,11 @@ class StoredSnapshot(Snapshot):
         return self._store.read("order.from_natural") if self.order == "hub" else None
 
     def out_degrees(self) -> Array:
-        return self._store.degrees("out")
+        degrees, at_once = np.empty(self.vertices, np.uint32), sizes.now.degree_vertices
+        for first in range(0, self.vertices, at_once):
+            last = min(first + at_once, self.vertices)
+            degrees[first:last] = np.diff(self._store.read("out.offsets", first, last + 1))
+        return degrees
 
     def identity(self) -> str:
         sections = self._store.manifest.sections

@@ -14,10 +14,8 @@ from typing import Self
 import numpy as np
 import xxhash
 
-from isthmus import sizes
 from isthmus.errors import StoreError
 from isthmus.graph.files import BLOCK, Array, OpenFile, padded
-from isthmus.graph.lists import Lists
 from isthmus.graph.manifest import MAX_BYTES, NAME, Manifest, decode
 
 SUFFIX = ".isthmus"
@@ -138,18 +136,6 @@ class Store:
                 raise StoreError(f"{self.path / name}: block {block} at byte {block * BLOCK}: the checksum does not match")
         return np.frombuffer(data, dtype, stop - start, start * dtype.itemsize - first * BLOCK)
 
-    def lists(self, side: str, verify: bool = True) -> Lists:
-        """The lists of a side; `verify`: compare every block with its checksum."""
-        return stored_lists(self, side, verify)
-
-    def slots(self, side: str) -> int:
-        """Entries of a side's targets, gaps included; a stored graph has none."""
-        return self.manifest.arcs
-
-    def degrees(self, side: str) -> Array:
-        """How many arcs each vertex has on a side, as uint32."""
-        return stored_degrees(self, side)
-
     def read_blocks(self, name: str, first: int, count: int) -> memoryview:
         """`count` whole blocks of a section's file."""
         data = np.empty(count * BLOCK, np.uint8)
@@ -204,18 +190,6 @@ class MemoryStore:
         """A store of the sections with these prefixes, readable also after this one is closed."""
         return MemoryStore(self.manifest, {name: array for name, array in self._arrays.items() if name.startswith(prefixes)})
 
-    def lists(self, side: str, verify: bool = True) -> Lists:
-        """The lists of a side."""
-        return stored_lists(self, side, verify)
-
-    def slots(self, side: str) -> int:
-        """Entries of a side's targets, gaps included."""
-        return self.manifest.arcs
-
-    def degrees(self, side: str) -> Array:
-        """How many arcs each vertex has on a side, as uint32."""
-        return stored_degrees(self, side)
-
     def __contains__(self, name: str) -> bool:
         return name in self.manifest.sections
 
@@ -229,21 +203,3 @@ class MemoryStore:
 def is_store(path: Path) -> bool:
     """Whether a folder looks like a store."""
     return (path / NAME).exists()
-
-
-def stored_lists(store: Store | MemoryStore, side: str, verify: bool) -> Lists:
-    """Lists without gaps, from a section of offsets."""
-    read, arcs = store.read_checked if verify else store.read, store.manifest.arcs
-    offsets = np.ascontiguousarray(read(f"{side}.offsets"), np.int64)
-    if offsets[0] != 0 or offsets[-1] != arcs or (offsets[1:] < offsets[:-1]).any():
-        raise StoreError(f"{store}: section {side}.offsets does not ascend from 0 to {arcs}; run isthmus verify")
-    return Lists.of(offsets)
-
-
-def stored_degrees(store: Store | MemoryStore, side: str) -> Array:
-    """Degrees of a side, read in pieces to save memory: the lists of the other side may be in memory as well."""
-    degrees = np.empty(store.manifest.vertices, np.uint32)
-    for first in range(0, degrees.size, sizes.now.degree_vertices):
-        last = min(first + sizes.now.degree_vertices, degrees.size)
-        degrees[first:last] = np.diff(store.read(f"{side}.offsets", first, last + 1))
-    return degrees

@@ -17,7 +17,7 @@ import xxhash
 
 from isthmus import sizes
 from isthmus.graph.files import BLOCK, Array
-from isthmus.graph.manifest import digest
+from isthmus.graph.sealing import digest
 from isthmus.graph.store import CHECKSUMS, Store
 from isthmus.kernels import check as kernels
 from isthmus.progress import SILENT, Progress

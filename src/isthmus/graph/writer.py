@@ -22,7 +22,8 @@ import xxhash
 
 from isthmus.errors import BudgetError, OptionError, StoreError
 from isthmus.graph.files import BLOCK, Array, aligned_empty, fsync_folder, open_direct, write_all
-from isthmus.graph.manifest import NAME, Manifest, Section, digest
+from isthmus.graph.manifest import NAME, Manifest, Section
+from isthmus.graph.sealing import digest
 from isthmus.graph.store import CHECKSUMS, SUFFIX, MemoryStore, Store
 from isthmus.memory import Budget, format_size
 

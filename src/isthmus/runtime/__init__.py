@@ -1,1 +1,1 @@
-"""Carries decisions out: the loop, the pipeline, the memory budget, the trace, the result."""
+"""Carries decisions out: sessions, the loop, the executor, the memory budget, traces, results."""

@@ -27,7 +27,7 @@ from isthmus import __version__
 from isthmus.errors import BudgetError, OptionError, StoreError
 from isthmus.frontier import Frontier
 from isthmus.graph.files import fsync_folder
-from isthmus.graph.manifest import digest
+from isthmus.graph.sealing import digest
 from isthmus.graph.snapshot import Snapshot
 from isthmus.graph.store import is_store
 from isthmus.memory import available, format_size

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.errors import OptionError
-from isthmus.graph.manifest import digest
+from isthmus.graph.sealing import digest
 from isthmus.programs.algorithm import Algorithm
 from isthmus.programs.message import Message
 from isthmus.programs.program import Program

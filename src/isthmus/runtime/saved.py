@@ -17,12 +17,11 @@ import xxhash
 
 from isthmus.errors import OptionError, StoreError
 from isthmus.graph.files import BLOCK, Array, fsync_folder, padded, read_into
-from isthmus.graph.manifest import NAME, digest, is_sealed, sealed
-from isthmus.graph.store import CHECKSUMS
+from isthmus.graph.sealing import digest, is_sealed, sealed
 from isthmus.graph.writer import STAGING, SectionFile, write_synced
 
 FORMAT, VERSION = "isthmus-checkpoint", 1
-ARRAYS = "arrays"
+NAME, ARRAYS, CHECKSUMS = "manifest.json", "arrays", ".xxh3"
 KINDS = "biufc"  # numbers of any width; objects could only be pickled
 ANEW = "give --restart (restart=True) to start over"
 PADDING = np.zeros(BLOCK, np.uint8)
