@@ -71,3 +71,9 @@ def test_a_hub_is_cut_into_pieces(gaps: Any) -> None:
     parts = cut(lists_of([10], gaps), 1, 4)
     assert parts.cuts.tolist() == [0, 4, 8, 10]
     assert (parts.first.tolist(), parts.last.tolist()) == ([0, 0, 0], [1, 1, 1])
+
+
+def test_a_list_that_begins_at_a_cut_belongs_to_the_partition_behind_it() -> None:
+    parts = cut(Lists.of(np.array([0, 4, 8, 8, 12])), 4, 16)
+    assert parts.cuts.tolist() == [0, 4, 8, 12]
+    assert (parts.first.tolist(), parts.last.tolist()) == ([0, 1, 3], [1, 2, 4])

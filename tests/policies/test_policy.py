@@ -11,7 +11,7 @@ from isthmus.errors import OptionError
 from isthmus.frontier import Activity
 from isthmus.link.hints import Hint
 from isthmus.link.link import Profile
-from isthmus.policies.policy import COMPACTION, FILTER, NAMES, NOTHING, UNIFIED, ZERO_COPY
+from isthmus.policies.policy import COMPACTION, FILTER, NAMES, NOTHING, UNIFIED, ZERO_COPY, Cheapest
 from isthmus.policies.recipes import RECIPES, SWITCHES, recipe
 
 DISK = Profile("a disk", 4096e5, 1e4, 4096, 128, True)  # a block alone costs ten times its share of a bulk read
@@ -111,3 +111,24 @@ def test_variants():
     assert not recipe("scaph:lvsp").keeps
     with pytest.raises(OptionError, match=r"policy: expected one of scaph:scaph, scaph:hvsp, .*, got 'scaph:fast'"):
         recipe("scaph:fast")
+
+
+def one(vertices, edges, blocks, slots):
+    return Activity(*(np.array([number]) for number in (vertices, edges, blocks, slots)))
+
+
+@pytest.mark.parametrize(
+    ("activity", "rates", "choice"),
+    [
+        (one(100, 500, 200, 1000), (1e9, 1e6, 1e9), COMPACTION),  # 2,800 packed bytes instead of 4,000
+        (one(400, 500, 200, 1000), (1e9, 1e6, 1e9), FILTER),  # 5,200: the index of many short lists counts
+        (one(100, 775, 200, 1000), (1e9, 1e6, 0.9e9), COMPACTION),  # a little slower than whole, but fewer bytes
+        (one(100, 775, 200, 960), (1e9, 1e6, 0.9e9), FILTER),  # as much slower, and more bytes
+        (one(50, 100, 20, 1000), (1e9, 20 / 0.9e-6, 0.8e9), COMPACTION),  # a little slower than blocks apart, but fewer bytes
+        (one(50, 100, 20, 1000), (1e9, 20 / 0.7e-6, 0.8e9), ZERO_COPY),  # too much slower than blocks apart
+    ],
+)
+def test_what_packed_lists_cost(activity, rates, choice):
+    bandwidth, request_rate, packing = rates
+    card = Profile("a card", bandwidth, request_rate, 128, 256, True, (), packing)
+    assert Cheapest(packs=True).choose(activity, card, 4).tolist() == [choice]
