@@ -52,7 +52,11 @@ class Desk:
     memory: Array | None = None
     cache: Cache = field(default_factory=Cache)
     key: tuple[Any, ...] = ()  # a later program with the same key can use this desk
-    bytes: int = 0  # size of `memory`
+
+    @property
+    def bytes(self) -> int:
+        """Near memory that it takes."""
+        return 0 if self.memory is None else int(self.memory.size)
 
     def close(self) -> None:
         """Stop all threads, and close the link."""
@@ -252,7 +256,7 @@ class Holdings:
         engines = {name: engine_named(name).make(means) for name in recipe.policy.engines}
         cache = make_cache(split, recipe, sides, rest, self._team)
         return Desk(
-            sides, link, engines, buffers, Executor(link, self._team), memory, cache, self._key(program, split, recipe), memory.size,
+            sides, link, engines, buffers, Executor(link, self._team), memory, cache, self._key(program, split, recipe),
         )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ class RunOptions(SessionOptions, CallOptions, total=False):
 
 
 SESSION = tuple(SessionOptions.__annotations__)
-CALL = tuple(CallOptions.__annotations__)
+CALL = tuple(CallOptions.__annotations__)  # the last, `rehearse`, is for plans and not told to users
 
 
 def quiet(iteration: Iteration) -> None:
@@ -72,7 +72,7 @@ def split(name: str, given: dict[str, Any], own: tuple[str, ...] = ()) -> tuple[
     known = {**dict.fromkeys(own, "own"), **dict.fromkeys(SESSION, "session"), **dict.fromkeys(CALL, "call")}
     unknown = [word for word in given if word not in known]
     if unknown:
-        raise OptionError(f"{name}: unknown option {', '.join(unknown)}; it has {', '.join([*own, *SESSION, *CALL])}")
+        raise OptionError(f"{name}: unknown option {', '.join(unknown)}; it has {', '.join([*own, *SESSION, *CALL[:-1]])}")
     parts: dict[str, dict[str, Any]] = {"own": {}, "session": {}, "call": {}}
     for word, value in given.items():
         parts[known[word]][word] = value

@@ -19,7 +19,7 @@ from isthmus.runtime.session import Session, check_program
 
 OPTIONS = f"""
 
-Options that change only the speed: {", ".join([*SESSION, *CALL])}.
+Options that change only the speed: {", ".join([*SESSION, *CALL[:-1]])}.
 """
 
 
