@@ -62,14 +62,7 @@ def spread(offsets: Any, seed: int) -> Lists:
     gaps[-1:] += 7
     ends_of_gaps = np.cumsum(degrees + gaps)
     begins = np.append(0, ends_of_gaps[:-1])[: degrees.size].astype(np.int64)
-    begins, ends = frozen(begins), frozen(begins + degrees)
-    return Lists(begins, ends, int(ends_of_gaps[-1]) if degrees.size else 0)
-
-
-def frozen(array: Any) -> Any:
-    """Read-only, as sections of a graph in memory are: kernels are then compiled once for both."""
-    array.flags.writeable = False
-    return array
+    return Lists(begins, begins + degrees, int(ends_of_gaps[-1]) if degrees.size else 0)
 
 
 def moved(entries: Any, lists: Lists) -> Any:

@@ -11,13 +11,15 @@ import itertools
 from collections.abc import Iterator
 from typing import Annotated, Any
 
+import numpy as np
 import pytest
 from tests import cases as kinds
 from tests.conformance import test_layered, test_more
-from tests.declared import compare, unchecked
+from tests.declared import arguments, compare, unchecked
 
 from isthmus.programs.algorithm import Algorithm, Answer, Option, Runner, algorithm
 from isthmus.programs.catalogue import ALGORITHMS
+from isthmus.runtime.public import function_of
 
 NAMES = ("skewed", "skewed-real", "grid", "path", "loops-and-parallels", "no-edges", "strings")
 CASES = {case.name: case for case in kinds.cases() if case.name in NAMES}
@@ -49,6 +51,17 @@ def test_no_algorithm_goes_unchecked() -> None:
 def test_every_way_gives_the_answer_in_memory(case: str) -> None:
     for name in without_oracle():
         compare(name, CASES[case], EVERY)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS.names())
+def test_no_run_changes_a_graph_in_memory(name: str) -> None:
+    """Its arrays are not marked read-only: kernels would be compiled twice."""
+    graph = CASES["skewed-real"].graphs["natural memory"]
+    before = {section: graph.store.read(section).copy() for section in graph.store.manifest.sections}
+    given = arguments(ALGORITHMS[name], graph.snapshot)
+    if given is not None:
+        function_of(ALGORITHMS[name])(graph, **given)
+    assert before and all(np.array_equal(graph.store.read(section), array) for section, array in before.items())
 
 
 @pytest.mark.parametrize("name", ALGORITHMS.names())

@@ -32,7 +32,7 @@ def twice(x):
 def text_of(edge):
     """The text of `edge` and what it uses, without that of `nothing_sent`."""
     text = Functions(nothing_sent, edge).text()
-    front = "@compiled\ndef source(u, degree, state, params):\n    return 0\n\n\n"
+    front = "@called\ndef source(u, degree, state, params):\n    return 0\n\n\n"
     assert text.startswith(front)
     return text.removeprefix(front)
 
@@ -51,7 +51,7 @@ def test_numbers_become_literals_of_their_type():
         return params[0] == PHASE or state[0][v] < LEAST or x == NEVER or MINUS**2
 
     returned = "return params[0] == 3 or state[0][v] < np.uint32(7) or x == -np.inf or (-1) ** 2"
-    assert text_of(edge) == f"@compiled\ndef edge(x, u, v, w, state, params):\n    {returned}\n"
+    assert text_of(edge) == f"@called\ndef edge(x, u, v, w, state, params):\n    {returned}\n"
 
 
 def test_functions_stand_in_front_of_those_that_call_them():
@@ -62,7 +62,7 @@ def test_functions_stand_in_front_of_those_that_call_them():
         return False
 
     assert text_of(edge) == (
-        "@compiled\ndef twice(x):\n    return 2 * x\n\n\n@compiled\ndef edge(x, u, v, w, state, params):\n"
+        "@called\ndef twice(x):\n    return 2 * x\n\n\n@called\ndef edge(x, u, v, w, state, params):\n"
         "    more = twice(twice(x))\n    atomic_add(state[0], v, np.float64(more))\n    return False\n"
     )
 
@@ -177,7 +177,7 @@ def test_a_program_that_returns_text():
             return False
 
         def functions(self, facts):
-            return "@compiled\ndef source(u, degree, state, params): ..."
+            return "@called\ndef source(u, degree, state, params): ..."
 
         def begin(self, facts):
             return ist.State((np.zeros(facts.vertices),), None)

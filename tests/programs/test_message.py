@@ -284,7 +284,7 @@ def test_text_for_kernels():
         return value + weight * scale  # and a comment
 
     made = Message.of(message)
-    assert made.text == "@compiled\ndef message(value, weight, scale):\n    return value + weight * scale\n"
+    assert made.text == "@called\ndef message(value, weight, scale):\n    return value + weight * scale\n"
     given = [ast.Name(name) for name in ("x", "w", "degree", "u", "params")]
     assert [ast.unparse(argument) for argument in made.ordered(given)] == ["x", "w", "params[0]"]
     assert made(1.0, 3.0, 9, 9, (2.0,)) == 7.0

@@ -86,7 +86,9 @@ class Ids:
             return np.arange(begin, end)
         if self.kind == "string":
             return self._strings(np.arange(begin, end))
-        return self._store.read("ids.values", begin, end)
+        values = self._store.read("ids.values", begin, end)
+        values.flags.writeable = False  # they may be the graph's own
+        return values
 
     def users_of_natural(self, numbers: Array) -> Array:
         """User ids of places in natural order."""

@@ -175,12 +175,13 @@ class MemoryStore:
         self._arrays = arrays
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
-        """Elements start:stop of a section: a read-only view."""
+        """Elements start:stop of a section: a view.
+
+        It must not be written to. It is not marked read-only, since kernels would then be compiled a second time for it.
+        """
         if name not in self._arrays and name in self.manifest.sections:
             raise StoreError(f"{name} cannot be read; the graph is closed")
-        view = self._arrays[name][start:stop]
-        view.flags.writeable = False
-        return view
+        return self._arrays[name][start:stop]
 
     def read_checked(self, name: str, start: int = 0, stop: int | None = None) -> Array:
         """The same as `read`: memory has no checksums."""

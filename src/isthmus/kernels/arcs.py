@@ -14,6 +14,7 @@ from numba import int64, uint64
 
 from isthmus.kernels.compile import inline, kernel
 from isthmus.kernels.generate import mix
+from isthmus.kernels.rows import place_of
 
 DIGIT = 11  # bits per radix pass: 2048 counters stay in the L1 cache
 RADIX = 1 << DIGIT
@@ -148,9 +149,10 @@ def radix_sort(keys: Any, weights: Any, spare: Any, spare_weights: Any) -> Any:
                 wb[at] = wa[i]
         a, b, wa, wb = b, a, wb, wa
     if passes & 1:
-        keys[:] = spare
-        if weights is not None:
-            weights[:] = spare_weights
+        for i in range(n):  # a loop compiles in a fraction of the time of keys[:] = spare, whose error message has numbers
+            keys[i] = spare[i]
+            if weights is not None:
+                weights[i] = spare_weights[i]
 
 
 @kernel
@@ -192,7 +194,7 @@ def combine(keys: Any, weights: Any, bits: Any, how: Any, targets: Any, out_weig
 @kernel
 def fill_offsets(rows: Any, starts: Any, end: Any, first: Any, out: Any) -> Any:
     """out[i] = where the list of vertex first + i starts, given the rows that have arcs; `end` follows the last."""
-    r = np.searchsorted(rows, uint64(first))
+    r = max(place_of(uint64(first), rows), 0)
     for i in range(out.size):
         while r < rows.size and rows[r] < uint64(first + i):
             r += 1

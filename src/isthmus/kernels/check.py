@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numba import uint64
 
 from isthmus.kernels.compile import kernel
 from isthmus.kernels.generate import mix
+from isthmus.kernels.rows import place_of
 
 FINE, OUT_OF_RANGE, NOT_SORTED, REPEATED = range(4)
 PROBLEMS = {
@@ -27,7 +27,7 @@ def check_lists(
     `targets` are the arcs from `first_arc` on; the first `overlap` of them only serve to check the order.
     A `simple` graph has no parallel edges.
     """
-    r = np.searchsorted(offsets, first_arc, side="right") - 1
+    r = place_of(first_arc, offsets)
     forward = backward = uint64(0)
     loops = 0
     for i in range(targets.size):

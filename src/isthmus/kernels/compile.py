@@ -36,8 +36,8 @@ def quick_kernel(function: Any) -> Any:
 
 
 def inline(function: Any) -> Any:
-    """Compile a small function that kernels call; LLVM inlines it."""
-    return compiled(function, {"inline": "never"})
+    """Compile a small function that only kernels call; LLVM inlines it. Without a way in from Python it compiles sooner."""
+    return compiled(function, {"inline": "never", "no_cpython_wrapper": True})
 
 
 def program_kernel(function: Any) -> Any:
@@ -45,9 +45,14 @@ def program_kernel(function: Any) -> Any:
     return compiled(function, {"error_model": "numpy"})
 
 
+def program_inline(function: Any) -> Any:
+    """As `inline`, for a function of a program's own module that its loops call."""
+    return compiled(function, {"error_model": "numpy", "no_cpython_wrapper": True})
+
+
 def compiled(function: Any, options: dict[str, Any]) -> Any:
     try:
-        dispatcher = numba.njit(nogil=True, cache=True, **options)(function)
+        dispatcher = numba.njit(nogil=True, cache=True, no_cfunc_wrapper=True, **options)(function)
         dispatcher._cache = KeptCode(dispatcher.py_func)
         return dispatcher
     except RuntimeError:  # no writable folder for machine code, neither beside the source nor in the user's cache

@@ -25,5 +25,6 @@ def pack(source: Any, begins: Any, lengths: Any, places: Any, out: Any, first: A
 def copy_blocks(source: Any, slots: Any, out: Any, places: Any, block: Any) -> None:
     """Copy block slots[i] of `source` to out[places[i]], both arrays of bytes."""
     for i in range(slots.size):
-        begin, place = slots[i] * block, places[i]
-        out[place : place + block] = source[begin : begin + block]
+        begin, place = uint64(slots[i] * block), uint64(places[i])
+        for k in range(uint64(block)):
+            out[place + k] = source[begin + k]

@@ -81,7 +81,7 @@ class Text:
     def __init__(self) -> None:
         self.parts: list[str] = []
         self._names: dict[Scalar, str] = {}  # of helpers
-        self._taken = {*ARGUMENTS, *THERE.values(), "njit", "compiled", "inf", "INT_MAX", "INT_MIN", "AHEAD", "message"}
+        self._taken = {*ARGUMENTS, *THERE.values(), "njit", "compiled", "called", "inf", "INT_MAX", "INT_MIN", "AHEAD", "message"}
         self._message: Message | None = None
 
     def add(self, role: str, function: Scalar) -> None:
@@ -96,7 +96,7 @@ class Text:
         source.check_arguments(least=0)
         outside = visible(source)
         rewriting = Rewriting(source, outside, lambda node: self._settled(node, outside[node.id], source))
-        self.parts.append(f"@compiled\n{ast.unparse(rewriting.function(name))}\n")
+        self.parts.append(f"@called\n{ast.unparse(rewriting.function(name))}\n")
 
     def _settled(self, node: ast.Name, value: Any, source: Source) -> ast.expr:
         """The expression that replaces a name from outside."""

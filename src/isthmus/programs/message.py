@@ -191,7 +191,7 @@ class Source:
             argument.annotation = None
         if ast.get_docstring(tree) is not None:
             tree.body = tree.body[1:] or [ast.Pass()]
-        return f"@compiled\n{ast.unparse(tree)}\n"
+        return f"@called\n{ast.unparse(tree)}\n"
 
 
 @functools.lru_cache(maxsize=1024)
