@@ -25,6 +25,7 @@ class Sizes:
     list_vertices: int = 1 << 16  # vertices whose lists are read at once from adjacency lists
     copied_entries: int = 1 << 20  # entries of a section copied at once from store to store
     cached_keys: int = 1 << 16  # keys that a radix sort keeps, with its spare, in a 1 MB L2 cache
+    few_keys: int = 1 << 12  # keys that NumPy sorts; the radix sort is faster, but takes seconds to compile on first use
     written_offsets: int = 1 << 18  # offsets of a section made at once
     least_name_bytes: int = 64 << 20  # bytes for sorting strings; DuckDB does not sort reliably in less
     staged_names: int = 1 << 18  # rows handed to DuckDB at once

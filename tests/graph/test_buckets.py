@@ -21,7 +21,7 @@ ROOMY, TIGHT = 2**30, 1
 
 @pytest.fixture(autouse=True)
 def small(sized):
-    sized(cached_keys=16)
+    sized(cached_keys=16, few_keys=0)
 
 
 @pytest.fixture
@@ -153,7 +153,9 @@ def test_no_folder_for_scratch(tmp_path):
 
 @pytest.mark.parametrize("size", [0, 1, 15, 33, 500, 5000])
 @pytest.mark.parametrize("high", [1, 50, HIGH])
-def test_sort(size, high):
+@pytest.mark.parametrize("few", [0, 500])
+def test_sort(size, high, few, sized):
+    sized(few_keys=few)
     keys = np.random.default_rng(size).integers(0, high, size, np.uint64, endpoint=True)
     weights = np.arange(float(size))
     order = np.argsort(keys, kind="stable")

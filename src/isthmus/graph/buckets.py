@@ -40,14 +40,18 @@ class Splitters:
             after = heavy[heavy < np.iinfo(np.uint64).max] + np.uint64(1)
             self.values = np.unique(np.concatenate([self.values, picks, after]))
         self.shift = np.uint64(max(0, (high - low).bit_length() - TABLE_BITS))
-        self.table = np.empty(((high - low) >> int(self.shift)) + 1, np.uint16)
-        arcs.lookup_table(self.values, self.shift, self.table)
+        if len(self) > 1:
+            self.table = np.empty(((high - low) >> int(self.shift)) + 1, np.uint16)
+            arcs.lookup_table(self.values, self.shift, self.table)
 
     def __len__(self) -> int:
         return int(self.values.size)
 
     def scatter(self, keys: Array, weights: Array | None, out: Array, out_weights: Array | None) -> Array:
         """Distribute `keys` into buckets in `out`; returns where each bucket starts, and the end."""
+        if len(self) == 1:  # a small graph then needs fewer kernels, which take seconds to compile on first use
+            copy(keys, weights, out, out_weights)
+            return np.array([0, keys.size], np.int64)
         starts = np.empty(len(self) + 1, np.int64)
         arcs.scatter(
             keys, weights, self.table, self.shift, self.values,
@@ -138,7 +142,7 @@ class Buckets:
     def _gather(self, order: list[Any], bounds: Array, bucket: int, size: int) -> tuple[Array, Array | None]:
         keys = np.empty(size, np.uint64)
         weights = None if self._weights is None else np.empty(size, self._weights)
-        if self._arena is not None:
+        if self._arena is not None and len(order) > 1:
             bases = np.array([part[0] for part in order], np.int64)
             begins, ends = bases + bounds[:, bucket], bases + bounds[:, bucket + 1]
             arcs.gather(*self._arena, begins, ends, keys, weights)
@@ -221,8 +225,18 @@ def merge(slices: Iterator[tuple[Array, Array | None]], how: int) -> tuple[Array
     return first[:1], folded
 
 
+def copy(keys: Array, weights: Array | None, out: Array, out_weights: Array | None) -> None:
+    out[:] = keys
+    if weights is not None and out_weights is not None:
+        out_weights[:] = weights
+
+
 def sort(keys: Array, weights: Array | None) -> None:
     """Sort in place: a radix sort in cache, after one more distribution if the keys do not fit in the cache."""
+    if keys.size <= sizes.now.few_keys:
+        order = np.argsort(keys, kind="stable")
+        copy(keys[order], None if weights is None else weights[order], keys, weights)
+        return
     spare = np.empty_like(keys)
     spare_weights = None if weights is None else np.empty_like(weights)
     if keys.size <= 2 * sizes.now.cached_keys:
@@ -237,6 +251,4 @@ def sort(keys: Array, weights: Array | None) -> None:
             spare[part], None if spare_weights is None else spare_weights[part],
             keys[part], None if weights is None else weights[part],
         )  # fmt: skip
-    keys[:] = spare
-    if weights is not None:
-        weights[:] = spare_weights
+    copy(spare, spare_weights, keys, weights)
