@@ -21,8 +21,10 @@ from isthmus.errors import StoreError
 from isthmus.link.link import Link
 from isthmus.link.ssd import SsdLink
 from isthmus.runtime.buffers import Buffers
-from isthmus.runtime.executor import Executor, Shift, Transfers, Work
+from isthmus.runtime.executor import Executor
+from isthmus.runtime.shift import Shift, Transfers
 from isthmus.runtime.tasks import TaskWork
+from isthmus.runtime.work import Work
 from isthmus.schedule.levels import Levels
 from isthmus.schedule.plain import Plain
 from isthmus.schedule.schedule import NEAR, NONE, RUNNING, Standing

@@ -24,12 +24,12 @@ from isthmus.policies.recipe import Recipe
 from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime.checkpoint import Checkpoint
 from isthmus.runtime.desk import Desk
-from isthmus.runtime.executor import Work
 from isthmus.runtime.modelled import Modelled
 from isthmus.runtime.settling import SettlingPartitions, worth_it
 from isthmus.runtime.staying import StayingPartitions
 from isthmus.runtime.tasks import HeldWork, TaskWork
 from isthmus.runtime.trace import Iteration, Trace
+from isthmus.runtime.work import Work
 from isthmus.runtime.worker import Worker
 from isthmus.schedule import contribution
 from isthmus.schedule.plain import Plain
