@@ -28,6 +28,8 @@ class Executor:
         self._link, self._team = link, team
         self._orders: queue.SimpleQueue[tuple[Shift, int] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
+        self._ended: list[str] = []  # names of readers that have ended
+        self._end: queue.SimpleQueue[None] = queue.SimpleQueue()  # look again, a reader has ended
         self._ahead: Shift | None = None  # units that are fetched ahead for the next iteration
 
     @property
@@ -88,11 +90,19 @@ class Executor:
         """Queue a unit for the readers to fetch."""
         while len(self._threads) < self._link.readers:
             name = f"isthmus-reader-{len(self._threads)}"
-            self._threads.append(threading.Thread(target=self._serve, name=name, daemon=True))
-            self._threads[-1].start()
+            thread = threading.Thread(target=self._serve, name=name, daemon=True)
+            thread.start()
+            self._threads.append(thread)
         self._orders.put((shift, unit))
 
     def _serve(self) -> None:
+        try:
+            self._fetch_orders()
+        finally:
+            self._ended.append(threading.current_thread().name)
+            self._end.put(None)
+
+    def _fetch_orders(self) -> None:
         while (order := self._orders.get()) is not None:
             shift, unit = order
             try:
@@ -107,9 +117,20 @@ class Executor:
             del shift, order
 
     def close(self) -> None:
-        """Stop the readers and wait for them. Close the pool of buffers first, as readers may be waiting for a buffer."""
+        """Stop the readers and wait for them. Close the pool of buffers first, as readers may be waiting for a buffer.
+
+        An interrupt is raised when they have ended: until then they use the link and near memory.
+        """
+        interrupt: BaseException | None = None
         for _ in self._threads:
             self._orders.put(None)
+        while len(self._ended) < len(self._threads):  # a join that is interrupted takes its thread for ended
+            try:
+                self._end.get()
+            except BaseException as error:
+                interrupt = error
         for thread in self._threads:
             thread.join()
-        self._threads = []
+        self._threads, self._ended = [], []
+        if interrupt is not None:
+            raise interrupt

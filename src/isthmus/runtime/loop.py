@@ -63,6 +63,8 @@ class Loop:
         self.profile = self.desk.link.profile  # corrected by observed rates during the run
         self.number = self.first = self.checkpoint.done if self.checkpoint is not None else 0
         self.unused: list[Delivery] = []  # fetched ahead but not needed
+        for side in self.desk.sides:
+            side.last_edges = None  # those of an earlier run say nothing about this one
         reruns = may_rerun(program, self.desk.sides)
         self.again: Mapping[str, int] = recipe.further_runs if reruns else {}
         self.recompute = recipe.recompute and reruns and not program.levels and not self.again

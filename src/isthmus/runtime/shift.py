@@ -135,7 +135,7 @@ class Shift:
         except BaseException:
             self.over = self.failed = True
             if self._count(delivery, 0.0):
-                self.work.dropped(delivery)  # frees its buffer, so that a member waiting for one can see that the shift is over
+                self._fail(delivery)
             raise
         return self._count(delivery, time.perf_counter() - start)
 
@@ -206,6 +206,14 @@ class Shift:
 
     def _finish(self, unit: int, delivery: Delivery, number: int) -> None:
         """Run a delivery again as often as the schedule says, in this member alone: the others work on the next delivery by now."""
+        try:
+            self._run_again(unit, delivery, number)
+            self._end(unit, delivery)
+        except BaseException:
+            self._fail(delivery)
+            raise
+
+    def _run_again(self, unit: int, delivery: Delivery, number: int) -> None:
         runs = 1
         while self.schedule.again(unit, runs) and not self.failed:
             start = time.perf_counter()
@@ -217,7 +225,11 @@ class Shift:
                 piece(number)
             with self._counting:
                 self.worked += time.perf_counter() - start
-        self._end(unit, delivery)
+
+    def _fail(self, delivery: Delivery) -> None:
+        """End the shift, and free the buffer of a delivery, so that a member waiting for one can see that the shift is over."""
+        self.over = self.failed = True
+        self.work.dropped(delivery)
 
     def _end(self, unit: int, delivery: Delivery) -> None:
         self.work.finished(unit, delivery)
