@@ -9,7 +9,7 @@ from concurrent.futures import Future
 import pytest
 
 from isthmus.errors import OptionError
-from isthmus.threads import Pool, default_threads
+from isthmus.threads import Pool, Team, default_threads
 
 WAIT = 10  # seconds until a test gives up on an event
 
@@ -192,3 +192,16 @@ def test_an_environment_that_makes_no_sense(monkeypatch, wish):
     monkeypatch.setenv("ISTHMUS_THREADS", wish)
     with pytest.raises(OptionError, match="ISTHMUS_THREADS: expected a number of threads"):
         default_threads()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 7, 8])
+def test_even_parts(threads, size):
+    team = Team(threads)
+    try:
+        parts = team.split(lambda first, last: list(range(first, last)), size)
+    finally:
+        team.close()
+    assert [i for part in parts for i in part] == list(range(size))
+    assert len(parts) <= threads
+    assert all(parts)

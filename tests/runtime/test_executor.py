@@ -184,9 +184,17 @@ def test_tasks_come_in_order():
 
 
 def test_reads_begin_before_anything_runs():
+    """Two readers, so at least two reads are under way or done, and more while the first delivery waits for its run."""
     with Run() as run:
-        run.worker.slow = lambda: until(lambda: run.link.moves >= 3)
-        run.carry_out(ahead=False)
+        moves = []
+
+        def wait():
+            until(lambda: run.link.moves >= 3)
+            moves.append(run.link.moves)
+
+        run.worker.slow = wait
+        assert run.carry_out(ahead=False) == run.far.edges(EVERYONE)
+        assert moves[0] >= 3
 
 
 def test_the_next_iteration_is_read_meanwhile():
