@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.sides import lists_of
 
 from isthmus import sizes
-from isthmus.frontier import Frontier
+from isthmus.frontier import Frontier, queue_size
 from isthmus.graph.lists import Lists
 from isthmus.graph.partition import cut
 from isthmus.threads import Team
@@ -119,3 +119,42 @@ def test_everyone_is_as_active_as_all_of_them(team, lengths, arcs, weight_width,
         assert getattr(all_active, name).tolist() == getattr(dense, name).tolist()
     assert all_active.edges.tolist() == all_active.partition_edges.tolist()
     assert all_active.partition_slots.sum() == lists.slots
+
+
+# Vertices that a program wakes
+
+
+def test_waking_a_run_of_vertices():
+    frontier = Frontier(10, 2)
+    frontier.start(np.array([0]))
+    frontier.wake(3, 6)
+    frontier.advance()
+    assert (active(frontier), frontier.count, frontier.list) == ({3, 4, 5}, 3, None)
+    frontier.advance()
+    assert not frontier.any()
+
+
+def test_woken_vertices_join_those_already_marked():
+    frontier = Frontier(10, 2)
+    frontier.start(None)
+    assert frontier.none_next()
+    frontier.next_marks[7] = 1
+    frontier.queues[1, 0] = 7
+    frontier.used[1] = 1
+    frontier.wake_all(np.array([2, 7, 9]))
+    assert not frontier.none_next()
+    frontier.advance()
+    assert frontier.list.tolist() == [2, 7, 9]
+    assert active(frontier) == {2, 7, 9}
+    frontier.wake_all(np.array([], np.int64))
+    assert frontier.none_next()
+
+
+def test_waking_more_than_a_queue_holds():
+    vertices = queue_size(0) + 50
+    frontier = Frontier(vertices, 1)
+    frontier.start(np.array([1]))
+    frontier.wake_all(np.arange(vertices))
+    frontier.advance()
+    assert (frontier.list, frontier.count) == (None, vertices)
+    assert active(frontier) == set(range(vertices))

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 import pytest
 
 from isthmus.errors import OptionError
-from isthmus.threads import Pool, default_threads
+from isthmus.threads import Pool, Team, default_threads
 
 WAIT = 10  # seconds until a test gives up on an event
 
@@ -192,3 +192,50 @@ def test_an_environment_that_makes_no_sense(monkeypatch, wish):
     monkeypatch.setenv("ISTHMUS_THREADS", wish)
     with pytest.raises(OptionError, match="ISTHMUS_THREADS: expected a number of threads"):
         default_threads()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 7, 8])
+def test_even_parts(threads, size):
+    team = Team(threads)
+    try:
+        parts = team.split(lambda first, last: list(range(first, last)), size)
+    finally:
+        team.close()
+    assert [i for part in parts for i in part] == list(range(size))
+    assert len(parts) <= threads
+    assert all(parts)
+
+
+def test_an_interrupt_that_loses_an_answer_leaves_nobody_waiting():
+    """It may come when the answer has left the queue and has not been counted yet."""
+
+    class Losing:
+        def __init__(self):
+            self.lose = True
+
+        def empty(self):
+            return answers.empty()
+
+        def put(self, answer):
+            answers.put(answer)
+
+        def get(self):
+            answer = answers.get()
+            if self.lose:
+                self.lose = False
+                raise KeyboardInterrupt
+            return answer
+
+    team, done = Team(3), []
+    answers, team._done = team._done, Losing()
+    try:
+        for _ in range(3):
+            team._done.lose = True
+            with pytest.raises(KeyboardInterrupt):
+                team.run(lambda member: time.sleep(0.02 * member))
+            team._done.lose = False
+            team.run(done.append)
+    finally:
+        team.close()
+    assert sorted(done) == [0, 0, 0, 1, 1, 1, 2, 2, 2]

@@ -102,7 +102,7 @@ def figure_11(lab: Lab) -> Section:
         for algorithm in algorithms:
             seconds = []
             for tau in TAUS:
-                with mock.patch.multiple(grus, TAU_SEARCH=tau, TAU_EVERYONE=tau):
+                with mock.patch.multiple(grus, TAU_SEARCH=tau, TAU_ALL_ACTIVE=tau):
                     seconds.append(lab.apart().run(case, algorithm, "grus", near(2.1), card(lab, "UK-union")).seconds)
                 found.setdefault(tau, []).append(seconds[0] / seconds[-1])
             rows.append([kind, algorithm, *(times(seconds[0] / s) for s in seconds)])

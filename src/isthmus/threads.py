@@ -16,6 +16,7 @@ from isthmus.checks import whole
 from isthmus.errors import OptionError
 
 MOST = 1024  # threads; a larger number is a typing error
+Inbox = queue.SimpleQueue[tuple[Callable[[int], None], list[BaseException | None]] | None]  # work of a member, and who has ended
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -86,25 +87,28 @@ class Team:
 
     def __init__(self, threads: int | None = None) -> None:
         self.size = checked(threads)
-        self._work: list[queue.SimpleQueue[Callable[[int], None] | None]] = []
-        self._done: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+        self._work: list[Inbox] = []
+        self._done: queue.SimpleQueue[None] = queue.SimpleQueue()  # look again, a member has ended its work
         self._threads: list[threading.Thread] = []
         for member in range(1, self.size):
-            inbox: queue.SimpleQueue[Callable[[int], None] | None] = queue.SimpleQueue()
+            inbox: Inbox = queue.SimpleQueue()
             thread = threading.Thread(target=self._serve, args=(member, inbox), name=f"isthmus-team-{member}", daemon=True)
             thread.start()
             self._work.append(inbox)
             self._threads.append(thread)
 
-    def _serve(self, member: int, inbox: queue.SimpleQueue[Callable[[int], None] | None]) -> None:
-        while (work := inbox.get()) is not None:
+    def _serve(self, member: int, inbox: Inbox) -> None:
+        while (order := inbox.get()) is not None:
+            work, ended = order
             failure: BaseException | None = None
             try:
                 work(member)
             except BaseException as error:
                 failure = error
-            work = None  # release all that it holds before the caller continues
-            self._done.put(failure)
+            del work, order  # release all that it holds before the caller continues
+            ended.append(failure)
+            del ended, failure
+            self._done.put(None)
 
     def run(self, work: Callable[[int], None], abandon: Callable[[], None] | None = None) -> None:
         """Run work(member) on every member and wait for all; raises the error of the first member that failed.
@@ -113,24 +117,26 @@ class Team:
         """
         failure: BaseException | None = None
         sent = 0
+        ended: list[BaseException | None] = []
+        while not self._done.empty():
+            self._done.get()
         try:
             for inbox in self._work:
                 sent += 1
-                inbox.put(work)
+                inbox.put((work, ended))
             work(0)
         except BaseException as error:
             failure = error
             if abandon is not None:
                 abandon()
-        while sent:
+        while len(ended) < sent:  # counted by the members: an interrupt may lose what `get` has just taken
             try:
-                other = self._done.get()
-                sent -= 1
-            except BaseException as error:  # an interrupt: members still use the caller's arrays
-                other = error
+                self._done.get()
+            except BaseException as error:  # members still use the caller's arrays
+                failure = failure or error
                 if abandon is not None:
                     abandon()
-            failure = failure or other
+        failure = failure or next((error for error in ended if error is not None), None)
         if failure is not None:
             raise failure
 

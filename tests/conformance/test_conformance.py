@@ -8,7 +8,6 @@ buffers; and one graph of half a million arcs goes through everything at its rea
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -29,14 +28,6 @@ ENGINES = {
     "filter": {"filter"}, "subway": {"compaction"}, "emogi": {"zero_copy"}, "unified": {"unified"}, "grus": {"unified"},
     "scaph": {"filter", "compaction", "cache"}, "hytgraph": {"filter", "compaction", "zero_copy", "cache"},
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module", autouse=True)
-def closing() -> Iterator[None]:
-    yield
-    for case in CASES.values():
-        for graph in case.graphs.values():
-            graph.close()
 
 
 @pytest.fixture(scope="module")

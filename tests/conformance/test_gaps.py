@@ -25,14 +25,6 @@ WAYS = list(itertools.product(kinds.RECIPES, FARS, ("1%", "50%"), (1, 2), ("natu
 STRIDE = 37
 
 
-@pytest.fixture(scope="module", autouse=True)
-def closing() -> Iterator[None]:
-    yield
-    for case in CASES.values():
-        for graph in case.graphs.values():
-            graph.close()
-
-
 def case_of(name: str) -> kinds.Case:
     """A case with its graphs in memory, in both orders, with gaps."""
     case = CASES[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -125,14 +125,6 @@ def named(p: Places, by_place: dict[int, Any]) -> dict[Any, Any]:
 
 def sorted_by_place(p: Places, answer: dict[Any, Any]) -> list[Any]:
     return [(v, answer[v]) for v in p.case.oracle.ids]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def closing() -> Iterator[None]:
-    yield
-    for case in CASES.values():
-        for graph in case.graphs.values():
-            graph.close()
 
 
 @pytest.fixture(scope="module")

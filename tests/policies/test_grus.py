@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from isthmus.policies.grus import TAU_EVERYONE, TAU_SEARCH, prefetched, region
+from isthmus.policies.grus import TAU_ALL_ACTIVE, TAU_SEARCH, prefetched, region
 
 GB = 1 << 30
 SIZES = np.array([1 * GB, 2 * GB, 28 * GB])  # state, offsets, edges
 
 
-@pytest.mark.parametrize(("tau", "edges"), [(TAU_SEARCH, 4 * GB), (TAU_EVERYONE, int(0.8 * 8 * GB)), (0, 0)])
+@pytest.mark.parametrize(("tau", "edges"), [(TAU_SEARCH, 4 * GB), (TAU_ALL_ACTIVE, int(0.8 * 8 * GB)), (0, 0)])
 def test_tau_is_a_share_of_the_memory_left(tau, edges):
     """11 GB near: 8 are left for 28 GB of edges."""
     assert prefetched(SIZES, 11 * GB, tau).tolist() == [1 * GB, 2 * GB, edges]

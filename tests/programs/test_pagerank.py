@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests import oracles
 from tests.naive import clean
+from tests.programs.races import MOVING, overlapping
 from tests.programs.ways import HOW, columns, skewed, tight_ways
 
 import isthmus as ist
@@ -355,3 +356,23 @@ def test_shares_become_doubles_where_they_lie(n):
     assert shares.shares.dtype == np.float64
     assert np.array_equal(shares.shares, before)
     team.close()
+
+
+def test_two_threads_add_to_the_same_vertices(crowd, wrapped):
+    expected = ist.pagerank(crowd, iterations=3, threads=1).values
+    pushing = ist.read(
+        (crowd.ids.users(np.repeat(np.arange(crowd.vertices), np.diff(crowd.store.read("out.offsets")))), crowd.store.read("out.targets")),
+        in_edges=False,
+    )
+
+    def run(around):
+        wrapped(around)
+        return ist.pagerank(pushing, iterations=3, **MOVING)
+
+    overlapping(run, lambda result: np.testing.assert_allclose(result.values, expected, rtol=1e-12))
+
+
+def test_negative_weights_are_refused():
+    graph = ist.read((np.array([0, 1]), np.array([1, 2]), np.array([-1.0, 2.0])), allow_negative=True)
+    with pytest.raises(OptionError, match=r"pagerank needs weights of at least 0, and .* has negative ones"):
+        ist.pagerank(graph, weight=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -43,6 +44,12 @@ def columns(edges: Edges) -> tuple[Any, ...]:
 
 def build(edges: Edges, n: int, directed: bool, **options: Any) -> Any:
     return ist.read(columns(edges), vertices=n, directed=directed, **options)
+
+
+def reached(result: Any) -> dict[int, Any]:
+    """Distances of the vertices that a search has reached."""
+    none = INT_MAX if result.values.dtype.kind == "i" else math.inf
+    return {v: d for v, d in enumerate(result.values.tolist()) if d != none}
 
 
 def skewed(weight: Any = lambda draw: None, n: int = 400, count: int = 3000) -> Edges:

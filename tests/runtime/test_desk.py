@@ -100,6 +100,40 @@ def test_a_desk_of_nearly_the_right_size_is_kept(holdings: Holdings) -> None:
     assert holdings.fitted(SSSP(0), far(), RECIPE).cache == 0, "other edges"
 
 
+def test_a_desk_without_a_cache_is_not_kept_for_a_program_that_has_one(holdings: Holdings) -> None:
+    """It would read the same edges in every iteration, with memory to keep them."""
+    lay(holdings, BFS(0), far(1 << 20))
+    cached = far(1 << 18, 3 << 18)
+    assert holdings.fitted(BFS(1), cached, RECIPE) is cached
+    lay(holdings, BFS(1), cached)
+    assert holdings.fitted(BFS(0), far(1 << 20), RECIPE).cache == 3 << 18, "the other way round it is"
+
+
+def test_a_desk_takes_no_memory_from_a_program_that_needs_it(holdings: Holdings, monkeypatch: pytest.MonkeyPatch) -> None:
+    lay(holdings, BFS(0), far(1 << 18, 3 << 18))
+    own = far(1 << 19, budget=2 << 20)
+    assert holdings.fitted(BFS(1), own, RECIPE).cache == 3 << 18
+    monkeypatch.setattr(BFS, "needs_spare_memory", True)
+    assert holdings.fitted(BFS(1), own, RECIPE) is own
+    assert holdings.fitted(BFS(1), far(1 << 20), RECIPE).cache == 3 << 18, "it takes no more than the program's own"
+
+
+def test_a_desk_is_closed_once_and_whole(holdings: Holdings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt while threads end leaves no open file, and no closed desk for the next program."""
+    desk = lay(holdings, BFS(0), far())
+    close, closed = desk.link.close, []
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(desk.executor, "close", interrupted)
+    monkeypatch.setattr(desk.link, "close", lambda: closed.append(close()))
+    with pytest.raises(KeyboardInterrupt):
+        holdings.drop()
+    assert len(closed) == 1
+    assert lay(holdings, BFS(0), far()) is not desk
+
+
 def test_a_desk_makes_room_for_near_edges(holdings: Holdings) -> None:
     lay(holdings, BFS(0), far())
     lay(holdings, CoreNumber(True, False), near())

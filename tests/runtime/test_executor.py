@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import itertools
+import signal
 import threading
 import time
 from collections import Counter
@@ -21,8 +22,10 @@ from isthmus.errors import StoreError
 from isthmus.link.link import Link
 from isthmus.link.ssd import SsdLink
 from isthmus.runtime.buffers import Buffers
-from isthmus.runtime.executor import Executor, Shift, Transfers, Work
+from isthmus.runtime.executor import Executor
+from isthmus.runtime.shift import Shift, Transfers
 from isthmus.runtime.tasks import TaskWork
+from isthmus.runtime.work import Work
 from isthmus.schedule.levels import Levels
 from isthmus.schedule.plain import Plain
 from isthmus.schedule.schedule import NEAR, NONE, RUNNING, Standing
@@ -181,9 +184,17 @@ def test_tasks_come_in_order():
 
 
 def test_reads_begin_before_anything_runs():
+    """Two readers, so at least two reads are under way or done, and more while the first delivery waits for its run."""
     with Run() as run:
-        run.worker.slow = lambda: until(lambda: run.link.moves >= 3)
-        run.carry_out(ahead=False)
+        moves = []
+
+        def wait():
+            until(lambda: run.link.moves >= 3)
+            moves.append(run.link.moves)
+
+        run.worker.slow = wait
+        assert run.carry_out(ahead=False) == run.far.edges(EVERYONE)
+        assert moves[0] >= 3
 
 
 def test_the_next_iteration_is_read_meanwhile():
@@ -313,6 +324,20 @@ def test_a_member_that_waits_for_a_buffer_hears_that_another_failed(here):
                 run.carry_out(ahead=False, here=here)
 
 
+def test_a_member_that_waits_for_a_buffer_hears_that_another_could_not_finish():
+    """The only buffer's delivery has run, and then a cache fails to keep it."""
+    with Run(blocks=24, buffers=1, threads=2) as run:
+        run.worker.slow = lambda: (until(lambda: run.free() == 0), time.sleep(0.01))
+
+        class Full(list):
+            def append(self, delivery):
+                raise MemoryError
+
+        run.done = Full()
+        with pytest.raises(MemoryError):
+            run.carry_out(ahead=False, here=True)
+
+
 # Units that say what was done with them
 
 
@@ -402,6 +427,29 @@ def test_many_tiny_units(executor, here, deliveries, pieces):
         assert sorted(work.fetched_units) == list(range(count))
         assert Counter(work.ended) == Counter({unit: deliveries for unit in range(count) if deliveries})
         assert work.runs == Counter({unit: deliveries * pieces for unit in range(count) if deliveries * pieces})
+
+
+def test_an_interrupt_while_readers_end_comes_up_after_them(executor):
+    """Until then they use the link, which is closed next."""
+    reading, go_on = threading.Event(), threading.Event()
+
+    class Slow(Units):
+        def fetch(self, unit, channel):
+            reading.set()
+            go_on.wait()
+            return iter(())
+
+    shift = Shift(Plain([0]), Slow(1), Standing(1), executor)
+    shift.begin(shift.schedule)
+    reading.wait()
+    main = threading.main_thread().ident
+    timers = [threading.Timer(0.02, signal.pthread_kill, (main, signal.SIGINT)), threading.Timer(0.1, go_on.set)]
+    with pytest.raises(KeyboardInterrupt):
+        for timer in timers:
+            timer.start()
+        executor.close()
+    assert go_on.is_set()
+    assert executor._threads == []
 
 
 def test_units_run_again_at_once(executor):

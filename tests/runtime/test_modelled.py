@@ -12,7 +12,9 @@ import pytest
 import isthmus as ist
 from isthmus.link import costs
 from isthmus.link.device import find
+from isthmus.link.link import CHANNELS
 from isthmus.link.model import ModelLink
+from isthmus.policies.recipes import recipe
 from isthmus.runtime.modelled import Modelled
 
 DEVICE = "model:rtx2080ti"
@@ -210,3 +212,16 @@ def test_betweenness_fits_where_its_smallest_batch_does(graph: Any, tmp_path: Pa
     small = device(tmp_path / "small.toml", near_bytes=int(memory[1].removesuffix("MB")) * 10**6)
     for how in ({"device": DEVICE, "memory": memory[1]}, {"device": small}):
         assert np.allclose(ist.betweenness_centrality(graph, sources=sources, **how).values, expected)
+
+
+def test_a_copy_back_takes_no_channel_from_a_reader() -> None:
+    """A reader may hold any channel while an iteration ends, and what it moved is counted there."""
+    link = ModelLink([np.zeros(4096, np.uint8)], find("rtx2080ti"))
+    modelled = Modelled(link, recipe("filter"), 100, 1)
+    with link.lend():
+        pass
+    with link.lend(), link.lend() as reader:
+        assert reader == CHANNELS - 1
+        link.whole(0, reader)
+        assert modelled.iteration() > 0
+        assert link.take(reader).bytes == 4096

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import time
@@ -182,6 +183,15 @@ def test_a_cache_stays_warm(undirected, moved, sized, monkeypatch):
         assert_same(session.pagerank(tol=1e-8), ist.pagerank(undirected, tol=1e-8))
 
 
+@pytest.mark.parametrize("policy", ["unified:read-mostly", "scaph:lbase"])
+def test_the_variant_of_a_recipe_keeps_what_is_near(graph, policy):
+    with ist.session(graph, device="model:rtx2080ti", memory="60%", policy=policy) as session:
+        session.multi_source_bfs([0])
+        desk = session.holdings._desk
+        session.multi_source_bfs([0])
+        assert session.holdings._desk is desk is not None
+
+
 # The budget
 
 
@@ -344,6 +354,24 @@ def test_a_run_inside_a_run_is_refused(graph):
         assert session.bfs(0, watch=lambda _: ist.bfs(graph, 1)).values[0] == 0, "another session may"
 
 
+@pytest.mark.parametrize("how", [{}, FAR, {**FAR, "far": "ram"}], ids=["near", "far", "ram"])
+def test_closing_inside_a_run_is_refused(graph, how):
+    """It would wait for threads that wait for it."""
+    with ist.session(graph, **how) as session:
+        with pytest.raises(IsthmusError, match="the session is running: it cannot be closed from inside a run"):
+            session.pagerank(watch=lambda _: session.close())
+        assert_same(session.pagerank(tol=1e-8), ist.pagerank(graph, tol=1e-8))
+
+
+@pytest.mark.parametrize("how", [{}, FAR], ids=["near", "far"])
+def test_a_session_that_is_forgotten_is_closed(graph, how):
+    """Its threads and files are checked after every test."""
+    session = ist.session(graph, **how)
+    session.sssp(0)
+    del session
+    gc.collect()
+
+
 def test_a_closed_session(graph):
     with ist.session(graph) as session:
         result = session.bfs(0)
@@ -368,6 +396,13 @@ def test_unknown_options_are_named(graph):
         ist.session(graph, memroy="1GB")
     with ist.session(graph) as session, pytest.raises(OptionError, match=r"bfs: unknown option depth; it has source, depth_limit"):
         session.bfs(0, depth=3)
+
+
+def test_options_of_a_wrong_kind_are_named(graph):
+    with pytest.raises(OptionError, match=r"without: expected several names, such as \('cache',\), got 'cache'"):
+        ist.session(graph, without="cache")
+    with pytest.raises(OptionError, match="policy: expected the name of a recipe, got 3"):
+        ist.bfs(graph, 0, policy=3)
 
 
 def test_only_graphs_and_programs(graph):

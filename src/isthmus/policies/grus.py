@@ -20,7 +20,7 @@ import numpy as np
 
 from isthmus.link.link import Array
 
-TAU_SEARCH, TAU_EVERYONE = 0.5, 0.8  # Grus, validated in its section 6.3: share of the near memory left
+TAU_SEARCH, TAU_ALL_ACTIVE = 0.5, 0.8  # Grus, validated in its section 6.3: share of the near memory left
 
 
 def prefetched(sizes: Array, near_bytes: int, tau: float) -> Array:

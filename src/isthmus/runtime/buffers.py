@@ -5,7 +5,10 @@ from __future__ import annotations
 import queue
 
 from isthmus.engines.engine import Buffer
-from isthmus.runtime.executor import Stopped
+
+
+class Stopped(Exception):
+    """The pool was closed while a reader waited for a buffer."""
 
 
 class Buffers:

@@ -7,6 +7,7 @@ its cache, for the next program that follows the same arrays with the same recip
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -59,12 +60,13 @@ class Desk:
         return 0 if self.memory is None else int(self.memory.size)
 
     def close(self) -> None:
-        """Stop all threads, and close the link."""
-        self.buffers.close()
-        self.executor.close()
-        for engine in self.engines.values():
-            engine.close()
-        self.link.close()
+        """Stop all threads, and close the link, even if an interrupt comes meanwhile."""
+        with contextlib.ExitStack() as last:
+            last.callback(self.link.close)
+            for engine in self.engines.values():
+                last.callback(engine.close)
+            last.callback(self.executor.close)
+            self.buffers.close()
 
 
 class Holdings:
@@ -127,8 +129,10 @@ class Holdings:
         if self._desk is None or split.resident:
             return split
         *same, edges, cache = self._desk.key
-        room = split.budget - split.peak + split.edges + split.cache
-        if same != list(self._key(program, split, recipe)[:-2]) or edges + cache > room or 2 * (edges + cache) < split.edges + split.cache:
+        own = split.edges + split.cache
+        room = own if program.needs_spare_memory else own + split.budget - split.peak
+        enough = 2 * (edges + cache) >= own and 2 * cache >= split.cache
+        if same != list(self._key(program, split, recipe)[:-2]) or edges + cache > room or not enough:
             return split
         return replace(split, edges=edges, cache=cache)
 
@@ -140,17 +144,19 @@ class Holdings:
         self._drop_desk()
 
     def close(self) -> None:
-        self._drop_desk()
-        for link in self._model_links.values():
-            link.close()
-        self._model_links.clear()
-        self._lists.clear()
-        self._arrays.clear()
+        try:
+            self._drop_desk()
+        finally:
+            for link in self._model_links.values():
+                link.close()
+            self._model_links.clear()
+            self._lists.clear()
+            self._arrays.clear()
 
     def _drop_desk(self) -> None:
-        if self._desk is not None:
-            self._desk.close()
-            self._desk = None
+        desk, self._desk = self._desk, None  # first, so that nothing uses it any more if closing is interrupted
+        if desk is not None:
+            desk.close()
 
     def lists(self, side: str) -> Lists:
         name = self._snapshot.stored(side)

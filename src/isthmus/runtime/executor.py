@@ -3,7 +3,7 @@
 A unit that has been fetched is a *delivery*. It is cut into pieces of about equally many edges, and members take pieces as
 they become free. They go on to the next delivery without waiting for each other, and meet only at the end. The member that
 finishes a delivery may run it again at once, if the schedule says so. After every step the schedule is asked what to fetch
-and what to run next (`schedule/schedule.py`). All schedules are carried out here.
+and what to run next (`schedule/schedule.py`). All schedules are carried out here; `shift.py` has the state of one meanwhile.
 
 An error in a reader is raised in the member that takes the next delivery. Closing stops the readers at their next buffer.
 """
@@ -12,66 +12,13 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
-from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Callable, Iterator
-from typing import Any
 
-from isthmus.engines.engine import Delivery
 from isthmus.link.link import Link
-from isthmus.schedule.schedule import COMING, NONE, Schedule, Standing
+from isthmus.runtime.buffers import Stopped
+from isthmus.runtime.shift import ClockedShift, HereShift, Shift, Transfers
+from isthmus.runtime.work import Work
+from isthmus.schedule.schedule import Schedule, Standing
 from isthmus.threads import Team
-
-Piece = Callable[[int], None]  # work; its argument is the number of the member that does it
-Arrival = tuple[int, Delivery] | BaseException | None  # None: look again, the standing has changed
-
-
-class Stopped(Exception):
-    """The executor was closed while a reader waited for a buffer."""
-
-
-class Work(ABC):
-    """The units of a schedule: how one is fetched, how a run of it is cut into pieces, and what happens afterwards."""
-
-    @abstractmethod
-    def fetch(self, unit: int, channel: int) -> Iterator[Delivery]:
-        """Fetch a unit, in one delivery or in several. Called by readers."""
-
-    @abstractmethod
-    def pieces(self, unit: int, delivery: Delivery) -> list[Piece]:
-        """A run of a delivery, cut into pieces; empty if there is nothing to do."""
-
-    def near(self) -> list[tuple[int, Delivery]]:
-        """Units that need not be fetched, with their deliveries."""
-        return []
-
-    def again(self, unit: int, delivery: Delivery) -> list[Piece]:
-        """The pieces of a further run, for vertices that were marked since the last run."""
-        return []
-
-    def finished(self, unit: int, delivery: Delivery) -> None:  # noqa: B027  # most have nothing to do
-        """Called by any member when a delivery has run and will not run again at once."""
-
-    def dropped(self, delivery: Delivery) -> None:  # noqa: B027
-        """Called when a delivery that was fetched ahead is not needed, or its run failed."""
-
-    def kept(self, unit: int) -> Delivery:
-        """The delivery of a unit that stays near."""
-        raise NotImplementedError
-
-    def reserve(self, unit: int) -> None:  # noqa: B027
-        """Reserve a place for a unit that will stay near."""
-
-    def evict(self, unit: int) -> None:  # noqa: B027
-        """Free the place of a unit."""
-
-    def look(self, schedule: Schedule, standing: Standing) -> None:  # noqa: B027
-        """Bring `standing.pending` up to date, before the schedule is asked what to run."""
-
-    def same_as(self, other: Work) -> bool:
-        """Whether deliveries fetched for the other work can be used for this one."""
-        return False
 
 
 class Executor:
@@ -81,6 +28,8 @@ class Executor:
         self._link, self._team = link, team
         self._orders: queue.SimpleQueue[tuple[Shift, int] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
+        self._ended: list[str] = []  # names of readers that have ended
+        self._end: queue.SimpleQueue[None] = queue.SimpleQueue()  # look again, a reader has ended
         self._ahead: Shift | None = None  # units that are fetched ahead for the next iteration
 
     @property
@@ -141,11 +90,19 @@ class Executor:
         """Queue a unit for the readers to fetch."""
         while len(self._threads) < self._link.readers:
             name = f"isthmus-reader-{len(self._threads)}"
-            self._threads.append(threading.Thread(target=self._serve, name=name, daemon=True))
-            self._threads[-1].start()
+            thread = threading.Thread(target=self._serve, name=name, daemon=True)
+            thread.start()
+            self._threads.append(thread)
         self._orders.put((shift, unit))
 
     def _serve(self) -> None:
+        try:
+            self._fetch_orders()
+        finally:
+            self._ended.append(threading.current_thread().name)
+            self._end.put(None)
+
+    def _fetch_orders(self) -> None:
         while (order := self._orders.get()) is not None:
             shift, unit = order
             try:
@@ -160,274 +117,20 @@ class Executor:
             del shift, order
 
     def close(self) -> None:
-        """Stop the readers and wait for them. Close the pool of buffers first, as readers may be waiting for a buffer."""
+        """Stop the readers and wait for them. Close the pool of buffers first, as readers may be waiting for a buffer.
+
+        An interrupt is raised when they have ended: until then they use the link and near memory.
+        """
+        interrupt: BaseException | None = None
         for _ in self._threads:
             self._orders.put(None)
+        while len(self._ended) < len(self._threads):  # a join that is interrupted takes its thread for ended
+            try:
+                self._end.get()
+            except BaseException as error:
+                interrupt = error
         for thread in self._threads:
             thread.join()
-        self._threads = []
-
-
-class Shift:
-    """The state of one schedule while it is carried out, shared by readers and members."""
-
-    def __init__(self, schedule: Schedule, work: Work, standing: Standing, executor: Executor) -> None:
-        self.schedule, self.work, self.standing, self._executor = schedule, work, standing, executor
-        self.arrivals: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
-        self._arrived: dict[int, deque[Delivery]] = {}
-        self._lock = threading.Lock()  # for the standing
-        self._taking = threading.Lock()  # held while waiting for a delivery, so finishing one must not take it
-        self._counting = threading.Lock()
-        self._pieces: list[tuple[int, Delivery, Piece]] = []
-        self._next: Shift | None = None  # its units are fetched when all of these are near
-        self.over = self.failed = False
-        self.waited = self.worked = 0.0
-
-    def begin(self, schedule: Schedule) -> None:
-        """Start fetching the first units; units that are near already can run meanwhile."""
-        self.schedule = schedule
-        for unit, delivery in self.work.near():
-            self._note((unit, delivery))
-        self.order()
-
-    def order(self) -> None:
-        """Start fetching the units that the schedule asks for."""
-        with self._lock:
-            self._order()
-
-    def _order(self) -> None:
-        schedule, standing = self.schedule, self.standing
-        most = schedule.under_way or self._executor.readers
-        while standing.coming < most and not self.over:
-            unit = schedule.fetch(standing)
-            if unit == NONE or (schedule.stays and not self._has_place(unit)):
-                break
-            standing.fetched(unit)
-            self._send(unit)
-        if not standing.coming and self._next is not None and not self._next.standing.sent:
-            self._next.order()
-
-    def _has_place(self, unit: int) -> bool:
-        standing = self.standing
-        if not standing.room:
-            gone = self.schedule.evict(standing)
-            if gone == NONE:
-                return False
-            self.work.evict(gone)
-            standing.evicted(gone)
-            standing.room += 1
-        self.work.reserve(unit)
-        standing.room -= 1
-        return True
-
-    def _send(self, unit: int) -> None:
-        self._executor.send(self, unit)
-
-    def arrived(self, unit: int) -> None:
-        """Note that all deliveries of a unit are near."""
-        with self._lock:
-            self.standing.arrived(unit)
-            self._order()
-        self.arrivals.put(None)
-
-    def fetch_next(self, other: Shift) -> Shift:
-        """Fetch the other shift's units when all of these are near."""
-        with self._lock:
-            self._next = other
-            self._order()
-        return other
-
-    def drop(self) -> None:
-        """Discard all fetched units: wait for those under way, and drop each as it arrives."""
-        with self._lock:
-            self.over = True
-        while True:
-            with self._lock:
-                nothing_comes = not self.standing.coming
-            if nothing_comes and self.arrivals.empty():
-                return
-            arrival = self.arrivals.get()
-            if isinstance(arrival, BaseException):
-                raise arrival
-            if arrival is not None:
-                self.work.dropped(arrival[1])
-
-    def member(self, number: int) -> None:
-        """Take pieces until there are none; an error in one member ends the shift for all."""
-        try:
-            while (taken := self._take()) is not None:
-                unit, delivery, piece = taken
-                if self._run_piece(delivery, piece, number):
-                    self._finish(unit, delivery, number)
-        except BaseException:
-            self.over = self.failed = True
-            self.arrivals.put(None)
-            raise
-
-    def _run_piece(self, delivery: Delivery, piece: Piece, number: int) -> bool:
-        """Run a piece; returns whether it was the delivery's last."""
-        start = time.perf_counter()
-        try:
-            piece(number)
-        except BaseException:
-            self.over = self.failed = True
-            if self._count(delivery, 0.0):
-                self.work.dropped(delivery)  # frees its buffer, so that a member waiting for one can see that the shift is over
-            raise
-        return self._count(delivery, time.perf_counter() - start)
-
-    def _take(self) -> tuple[int, Delivery, Piece] | None:
-        with self._taking:
-            while not self._pieces and not self.over:
-                unit = self._next_run()
-                if unit != NONE:
-                    self._begin(unit)
-                elif not self.over:
-                    start = time.perf_counter()
-                    self._hear()
-                    self.waited += time.perf_counter() - start
-            return self._pieces.pop() if self._pieces and not self.failed else None
-
-    def _next_run(self) -> int:
-        """The unit to run now, marked as started; NONE: wait for an arrival, or the shift is over."""
-        while not self.arrivals.empty():
-            self._note(self.arrivals.get())
-        with self._lock:
-            return self._choose()
-
-    def _choose(self) -> int:
-        schedule, standing = self.schedule, self.standing
-        if schedule.alone and standing.running:
-            return NONE
-        self.work.look(schedule, standing)
-        unit = schedule.run(standing)
-        if unit != NONE:
-            standing.started(unit)
-        elif schedule.done(standing) and self.arrivals.empty():  # a delivery that has just arrived must still run
-            self.over = True
-        elif schedule.stays:
-            self._order()  # the most urgent unit may have changed
-        return unit
-
-    def _hear(self) -> None:
-        """Wait until a delivery arrives or the standing changes."""
-        self._note(self.arrivals.get())
-
-    def _note(self, arrival: Arrival) -> None:
-        if arrival is None:
-            return
-        if isinstance(arrival, BaseException):
-            raise arrival
-        unit, delivery = arrival
-        self._arrived.setdefault(unit, deque()).append(delivery)
-        self.standing.ready.append(unit)
-
-    def _begin(self, unit: int) -> None:
-        if self.schedule.stays:
-            delivery = self.work.kept(unit)
-        else:
-            delivery = self._arrived[unit].popleft()
-            self.standing.ready.remove(unit)
-        pieces = self.work.pieces(unit, delivery)
-        delivery.pieces_left = len(pieces)
-        self._pieces = [(unit, delivery, piece) for piece in reversed(pieces)]
-        if not pieces:
-            self._end(unit, delivery)
-
-    def _count(self, delivery: Delivery, seconds: float) -> bool:
-        """Count a finished piece; returns whether it was the delivery's last."""
-        with self._counting:
-            self.worked += seconds
-            delivery.pieces_left -= 1
-            return delivery.pieces_left == 0
-
-    def _finish(self, unit: int, delivery: Delivery, number: int) -> None:
-        """Run a delivery again as often as the schedule says, in this member alone: the others work on the next delivery by now."""
-        runs = 1
-        while self.schedule.again(unit, runs) and not self.failed:
-            start = time.perf_counter()
-            pieces = self.work.again(unit, delivery)
-            if not pieces:
-                break
-            runs += 1
-            for piece in pieces:
-                piece(number)
-            with self._counting:
-                self.worked += time.perf_counter() - start
-        self._end(unit, delivery)
-
-    def _end(self, unit: int, delivery: Delivery) -> None:
-        self.work.finished(unit, delivery)
-        with self._lock:
-            self.standing.finished(unit)
-            if self.schedule.stays:
-                self._order()
-        self.arrivals.put(None)
-
-
-class HereShift(Shift):
-    """A shift whose members fetch the units themselves, one after the other."""
-
-    channel = 0
-
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self._sources: deque[tuple[int, Iterator[Delivery]]] = deque()
-
-    def _send(self, unit: int) -> None:
-        self._sources.append((unit, self._fetched(unit)))
-
-    def _fetched(self, unit: int) -> Iterator[Delivery]:
-        yield from self.work.fetch(unit, self.channel)
-
-    def _hear(self) -> None:
-        if not self._sources:
-            return super()._hear()
-        unit, source = self._sources[0]
-        delivery = next(source, None)
-        if delivery is not None:
-            return self._note((unit, delivery))
-        self._sources.popleft()
-        return self.arrived(unit)
-
-
-class Transfers(ABC):
-    """Units that cross a modelled link. Their bytes are copied at once, but they arrive when the modelled clock says so."""
-
-    @abstractmethod
-    def send(self, unit: int) -> None: ...
-
-    @abstractmethod
-    def arrived(self, waiting: bool) -> int | None:
-        """A unit that has arrived, or None. `waiting`: advance the clock until one arrives, if any is under way."""
-
-
-class ClockedShift(Shift):
-    """A shift whose units arrive when a modelled clock says so."""
-
-    def __init__(self, schedule: Schedule, work: Work, standing: Standing, executor: Executor, transfers: Transfers) -> None:
-        super().__init__(schedule, work, standing, executor)
-        self._transfers = transfers
-        self._running = False  # whether a unit was running when the schedule was last asked
-
-    def _send(self, unit: int) -> None:
-        self._transfers.send(unit)
-
-    def _choose(self) -> int:
-        self._running = self.standing.running > 0
-        if not self._running:
-            self._come(False)
-        return super()._choose()
-
-    def _hear(self) -> None:
-        """Let time pass only if nothing ran when the schedule was asked, and nothing has changed since."""
-        if self._running or not self.arrivals.empty():
-            return super()._hear()
-        with self._lock:
-            return self._come(True)
-
-    def _come(self, waiting: bool) -> None:
-        unit = self._transfers.arrived(waiting)
-        if unit is not None and self.standing.places[unit] == COMING:
-            self.standing.arrived(unit)
-            self._order()
+        self._threads, self._ended = [], []
+        if interrupt is not None:
+            raise interrupt

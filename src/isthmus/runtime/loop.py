@@ -24,12 +24,12 @@ from isthmus.policies.recipe import Recipe
 from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime.checkpoint import Checkpoint
 from isthmus.runtime.desk import Desk
-from isthmus.runtime.executor import Work
 from isthmus.runtime.modelled import Modelled
 from isthmus.runtime.settling import SettlingPartitions, worth_it
 from isthmus.runtime.staying import StayingPartitions
 from isthmus.runtime.tasks import HeldWork, TaskWork
 from isthmus.runtime.trace import Iteration, Trace
+from isthmus.runtime.work import Work
 from isthmus.runtime.worker import Worker
 from isthmus.schedule import contribution
 from isthmus.schedule.plain import Plain
@@ -63,6 +63,8 @@ class Loop:
         self.profile = self.desk.link.profile  # corrected by observed rates during the run
         self.number = self.first = self.checkpoint.done if self.checkpoint is not None else 0
         self.unused: list[Delivery] = []  # fetched ahead but not needed
+        for side in self.desk.sides:
+            side.last_edges = None  # those of an earlier run say nothing about this one
         reruns = may_rerun(program, self.desk.sides)
         self.again: Mapping[str, int] = recipe.further_runs if reruns else {}
         self.recompute = recipe.recompute and reruns and not program.levels and not self.again

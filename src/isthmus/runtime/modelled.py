@@ -24,7 +24,6 @@ from isthmus.link.model import ModelLink
 from isthmus.policies.recipes import Recipe
 from isthmus.runtime.budget import BUFFERS
 
-OWN_CHANNEL = 2  # of the link
 ROUND_SHARE = 1 / 16  # tried 1, 1/4, 1/8, 1/16, 1/64 and 0: nearly the fastest, with far fewer bytes than 1
 FLAG_BYTES, ACTIVITY_BYTES = 4, 12  # whether any vertex is active; active vertices, edges and requests of a partition
 
@@ -83,9 +82,10 @@ class Modelled:
     def iteration(self) -> float:
         """Modelled seconds of the iteration that has just ended."""
         self.submit()
-        self.link.copy_back(self._back_bytes, OWN_CHANNEL)
         self.clock.alone(DEVICE, float(costs.scan(self.device, self._vertices)))
-        self.clock.alone(LINK, self.link.take(OWN_CHANNEL).link_seconds)
+        with self.link.lend() as channel:
+            self.link.copy_back(self._back_bytes, channel)
+            self.clock.alone(LINK, self.link.take(channel).link_seconds)
         line = self.clock.finish()
         for resource in self._busy:
             self._busy[resource] += line.busy(resource)

@@ -63,6 +63,10 @@ class Settings:
     far: str = "auto"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.policy, str):
+            raise OptionError(f"policy: expected the name of a recipe, got {self.policy!r}")
+        if isinstance(self.without, str):
+            raise OptionError(f"without: expected several names, such as ({self.without!r},), got {self.without!r}")
         if self.far not in ("auto", "ram"):
             raise OptionError(f"far: expected auto or ram, got {self.far!r}")
 

@@ -29,7 +29,7 @@ def region(side: Side, split: Split, state: State, sides: int) -> tuple[int, int
     """The slots that Grus prefetches: those around the source's list for searches, else those from the first slot on."""
     parts, searches = side.partitions, state.start is not None
     needs = np.array([split.state + split.frontier, split.offsets, side.lists.slots * side.entry_bytes])
-    tau = grus.TAU_SEARCH if searches else grus.TAU_EVERYONE
+    tau = grus.TAU_SEARCH if searches else grus.TAU_ALL_ACTIVE
     room = int(grus.prefetched(needs, split.peak - split.edges, tau)[2]) // sides
     source = None
     if state.start is not None and state.start.size and len(parts):

@@ -13,6 +13,7 @@ for one call. One call runs at a time; calls from other threads wait.
 from __future__ import annotations
 
 import threading
+import weakref
 from typing import Any, Self, Unpack
 
 from isthmus.errors import IsthmusError, OptionError
@@ -44,7 +45,9 @@ class Session:
         self.team = Team(self.settings.threads)
         self.holdings = Holdings(graph.snapshot, self.team, self.model, self.settings.verify, self.settings.far)
         self._lock = threading.RLock()
-        self._busy = self._closed = False
+        self._busy = False
+        self._release = weakref.finalize(self, release, self.holdings, self.team)  # also when it is forgotten without closing
+        self._release.atexit = False
 
     def __enter__(self) -> Self:
         return self
@@ -53,15 +56,14 @@ class Session:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Session on {self.graph}{', closed' if self._closed else ''}>"
+        return f"<Session on {self.graph}{'' if self._release.alive else ', closed'}>"
 
     def close(self) -> None:
         """Release threads, files and memory, after a run of another thread has ended. Results stay valid."""
         with self._lock:
-            if not self._closed:
-                self._closed = True
-                self.holdings.close()
-                self.team.close()
+            if self._busy:
+                raise IsthmusError("the session is running: it cannot be closed from inside a run; raise an error to stop the run")
+            self._release()
 
     def run(self, program: Program, **options: Unpack[CallOptions]) -> Result:
         """Run any vertex program."""
@@ -88,7 +90,7 @@ class Session:
         """The same, with the algorithm's arguments in `own` and the options of the call as keywords."""
         watch, say, rehearse = options.pop("watch", quiet), options.pop("say", None), options.pop("rehearse", None)
         with self._lock:
-            if self._closed:
+            if not self._release.alive:
                 raise OptionError("the session is closed")
             if self._busy:
                 raise IsthmusError("the session is running: a program must not start another run of the same session")
@@ -112,6 +114,13 @@ class Session:
         facts = call.summary(answer)
         answer.program = None  # a result must not hold the memory of the run
         return result_of(call.algorithm, self.graph.snapshot, answer, call.trace, facts)
+
+
+def release(holdings: Holdings, team: Team) -> None:
+    try:
+        holdings.close()
+    finally:
+        team.close()
 
 
 class Method:

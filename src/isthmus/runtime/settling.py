@@ -25,8 +25,9 @@ from isthmus.kernels import urgency
 from isthmus.link.link import Array, Link
 from isthmus.policies.policy import CACHE, FILTER, NOTHING
 from isthmus.programs.program import State
-from isthmus.runtime.executor import Executor, Piece, Work
+from isthmus.runtime.executor import Executor
 from isthmus.runtime.trace import Iteration, Trace
+from isthmus.runtime.work import Piece, Work
 from isthmus.schedule import settling
 from isthmus.schedule.schedule import Standing
 from isthmus.threads import Team

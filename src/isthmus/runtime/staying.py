@@ -18,9 +18,11 @@ from isthmus.engines.filter import as_rows
 from isthmus.frontier import Activity, Frontier
 from isthmus.link.clock import Job
 from isthmus.link.link import Array, Link, Moved
-from isthmus.runtime.executor import Executor, Piece, Transfers, Work
+from isthmus.runtime.executor import Executor
 from isthmus.runtime.modelled import Modelled, followed
+from isthmus.runtime.shift import Transfers
 from isthmus.runtime.trace import Iteration
+from isthmus.runtime.work import Piece, Work
 from isthmus.runtime.worker import Worker
 from isthmus.schedule.levels import Levels, levels
 from isthmus.schedule.schedule import NONE, Schedule, Standing

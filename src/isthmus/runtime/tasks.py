@@ -9,7 +9,7 @@ from isthmus.engines.engine import Delivery, Task
 from isthmus.frontier import Frontier
 from isthmus.link.link import Link
 from isthmus.runtime.buffers import Buffers
-from isthmus.runtime.executor import Piece, Work
+from isthmus.runtime.work import Piece, Work
 from isthmus.runtime.worker import Worker
 
 Done = Callable[[Delivery], None]

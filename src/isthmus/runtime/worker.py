@@ -6,7 +6,7 @@ hub. The executor hands the pieces to members of the team.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import ModuleType
 
 import numpy as np
@@ -17,11 +17,10 @@ from isthmus.frontier import Frontier
 from isthmus.kernels import rows
 from isthmus.link.link import Array
 from isthmus.programs.program import Program, State
+from isthmus.runtime.work import Piece
 from isthmus.threads import Team
 
 NO_WEIGHTS = np.empty(0, np.int32)
-NEVER: Mapping[str, int] = {}  # no engine's deliveries run again
-Piece = Callable[[int], None]  # work; its argument is the number of the member that does it
 
 
 class Worker:

@@ -17,6 +17,9 @@ points `isthmus.recipes`; a script adds one by `RECIPES["mine"] = Recipe("mine",
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 from isthmus.errors import OptionError
 from isthmus.plugins import Catalogue
 from isthmus.policies.recipe import SWITCHES, UNTIL_SETTLED, Recipe
@@ -42,4 +45,10 @@ def named(name: str) -> Recipe:
         return whole
     if variant not in whole.variants:
         raise OptionError(f"policy: expected one of {', '.join(f'{base}:{each}' for each in whole.variants)}, got {name!r}")
-    return whole.variants[variant]()
+    return made(whole.variants[variant])
+
+
+@cache
+def made(variant: Callable[[], Recipe]) -> Recipe:
+    """A variant, made once: a session compares recipes to find out whether what is near can stay."""
+    return variant()
