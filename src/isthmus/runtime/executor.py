@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from isthmus.engines.engine import Delivery
+from isthmus.kernels.compiling import clock
 from isthmus.link.link import Link
 from isthmus.schedule.schedule import COMING, NONE, Schedule, Standing
 from isthmus.threads import Team
@@ -266,7 +266,7 @@ class Shift:
 
     def _run_piece(self, delivery: Delivery, piece: Piece, number: int) -> bool:
         """Run a piece; returns whether it was the delivery's last."""
-        start = time.perf_counter()
+        start = clock()
         try:
             piece(number)
         except BaseException:
@@ -274,7 +274,7 @@ class Shift:
             if self._count(delivery, 0.0):
                 self.work.dropped(delivery)  # frees its buffer, so that a member waiting for one can see that the shift is over
             raise
-        return self._count(delivery, time.perf_counter() - start)
+        return self._count(delivery, clock() - start)
 
     def _take(self) -> tuple[int, Delivery, Piece] | None:
         with self._taking:
@@ -283,9 +283,9 @@ class Shift:
                 if unit != NONE:
                     self._begin(unit)
                 elif not self.over:
-                    start = time.perf_counter()
+                    start = clock()
                     self._hear()
-                    self.waited += time.perf_counter() - start
+                    self.waited += clock() - start
             return self._pieces.pop() if self._pieces and not self.failed else None
 
     def _next_run(self) -> int:
@@ -345,7 +345,7 @@ class Shift:
         """Run a delivery again as often as the schedule says, in this member alone: the others work on the next delivery by now."""
         runs = 1
         while self.schedule.again(unit, runs) and not self.failed:
-            start = time.perf_counter()
+            start = clock()
             pieces = self.work.again(unit, delivery)
             if not pieces:
                 break
@@ -353,7 +353,7 @@ class Shift:
             for piece in pieces:
                 piece(number)
             with self._counting:
-                self.worked += time.perf_counter() - start
+                self.worked += clock() - start
         self._end(unit, delivery)
 
     def _end(self, unit: int, delivery: Delivery) -> None:
