@@ -16,6 +16,7 @@ import pytest
 from tests.caches import quiet
 
 import isthmus as ist
+from isthmus.cli.main import main
 
 COMMAND = [sys.executable, "-m", "isthmus.cli.main"]
 LARGE = ["generate", "rmat", "--scale", "22", "--memory", "1GB"]
@@ -178,3 +179,15 @@ def test_exit_codes_are_those_of_the_errors(tmp_path: Path) -> None:
     for kind, command in cases.items():
         assert run(*command).returncode == kind.exit_code
     assert json.loads(run("generate", "path", "--vertices", 3, "-o", target, "--json").stdout)["edges"] == 2
+
+
+def test_an_input_that_ends_early_is_not_taken_for_an_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Typer makes Ctrl-D at a prompt of every EOFError; a damaged file raises one too."""
+
+    def torn(path: Path) -> None:
+        raise EOFError("Ran out of input")
+
+    monkeypatch.setattr("isthmus.graph.graph.open_graph", torn)
+    monkeypatch.setattr(sys, "argv", ["isthmus", "run", "bfs", str(tmp_path), "--source", "0"])
+    with pytest.raises(EOFError, match="Ran out of input"):
+        main()

@@ -59,8 +59,8 @@ class KeptCode(NullCache):  # type: ignore[misc]
                 return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        if data.library.has_dynamic_globals:
-            raise TypeError(f"{self._name} uses an address or a large array as a constant, so its machine code cannot be kept")
+        if data.library.has_dynamic_globals:  # an address or a large array as a constant, which another process cannot use
+            return
         with compiling.COMPILING:
             try:
                 kept.write(self._file(sig, data.codegen), dumps(data._reduce()))
@@ -99,7 +99,8 @@ class Compilation(events.Listener):  # type: ignore[misc]
 
 
 def is_ours(event: Any) -> bool:
-    return isinstance(event.data["dispatcher"]._cache, KeptCode)
+    """Other packages may use Numba in the same process, also with dispatchers that have no cache."""
+    return isinstance(getattr(event.data["dispatcher"], "_cache", None), KeptCode)
 
 
 def outlook() -> str:

@@ -83,11 +83,12 @@ def telling(what: str, say: Say | None) -> Iterator[None]:
 
 def tell(text: Callable[[str], str]) -> None:
     """Tell everyone the text about what is compiled for them, once. Runs with the same `say` hear the same text once."""
-    messages = {}
+    messages: list[tuple[Say, str]] = []
     for listener in LISTENERS[:] or [OUTSIDE]:
         message = text(listener.what)
         if message not in listener.told:
             listener.told.add(message)
-            messages[listener.say, message] = None
+            if (listener.say, message) not in messages:
+                messages.append((listener.say, message))
     for say, message in messages:
         say(message)
