@@ -158,6 +158,8 @@ def rows_of_report(report: Report, verb: str, seconds: float) -> list[tuple[str,
 
     speed = f" ({rate(report.edges_read / seconds, 'edges')})" if report.edges_read else ""
     rows = [(verb, f"{counted(report.edges_read, 'edge')} in {seconds:.2f} s{speed}")]
+    if report.seconds.get("compile"):
+        rows.append(("compiling", f"{report.seconds['compile']:.2f} s of it"))
     if report.self_loops_seen:
         rows.append(("self loops", f"{report.self_loops_seen:,} {'dropped' if report.self_loops_dropped else 'kept'}"))
     if report.parallel_merged:

@@ -12,6 +12,7 @@ import typer
 import isthmus
 from isthmus.cli import calibrate, compare, demo, generate, graphs, plan, run, signals
 from isthmus.errors import IsthmusError
+from isthmus.kernels import compiling
 
 INTERRUPTED = 128 + signal.SIGINT
 
@@ -43,6 +44,7 @@ def options(
 
 def main() -> NoReturn:
     signals.listen()
+    compiling.OUTSIDE.say = note
     try:
         code = app(standalone_mode=False, prog_name="isthmus")  # what typer.Exit carried, or what the command returned
         if code == INTERRUPTED:  # newer versions of typer return this after Ctrl-C
@@ -50,7 +52,9 @@ def main() -> NoReturn:
         sys.exit(code if isinstance(code, int) else 0)
     except IsthmusError as error:
         stop(str(error), error.exit_code)
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, typer.Abort) as error:
+        if isinstance(error.__cause__, EOFError):  # typer takes this for Ctrl-D at a prompt, and there are none
+            raise error.__cause__ from None
         stop(f"interrupted; {signals.left()}", INTERRUPTED)
     except OSError as error:
         stop(f"{error.filename or 'input or output'}: {error.strerror or error}", 1)
@@ -60,6 +64,12 @@ def main() -> NoReturn:
         if not hasattr(error, "format_message"):
             raise
         misused(error)
+
+
+def note(text: str) -> None:
+    from isthmus.cli.console import warn
+
+    warn(text)
 
 
 def misused(error: Any) -> NoReturn:

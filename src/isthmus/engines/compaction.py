@@ -7,7 +7,6 @@ packs by itself (a GPU's host) gets only the places of the lists.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -19,6 +18,7 @@ from isthmus import sizes
 from isthmus.engines.engine import Buffer, Cost, Delivery, Engine, GetBuffer, Means, Pass, Rows, Side, Task, packed
 from isthmus.engines.zero_copy import read_rows, windows
 from isthmus.frontier import Frontier
+from isthmus.kernels.compiling import clock
 from isthmus.kernels.gather import pack
 from isthmus.link.link import Array, Extents, Link
 from isthmus.link.requests import ListSpans
@@ -58,7 +58,7 @@ class Compaction(Engine):
             row = skip = 0
             while row < among[0].size:
                 buffer = get_buffer()
-                start = time.perf_counter()
+                start = clock()
                 if link.packs:
                     row, skip, delivery = read_rows(task, among, row, skip, 0, partial(packed_by, link, cores), buffer, channel, 1)
                 else:
@@ -68,7 +68,7 @@ class Compaction(Engine):
                     )
                     self._pack(delivery, lists, side)
                 delivery.buffer = buffer
-                delivery.seconds = time.perf_counter() - start
+                delivery.seconds = clock() - start
                 yield delivery
 
     def _pack(self, delivery: Delivery, lists: Buffer, side: Side) -> None:

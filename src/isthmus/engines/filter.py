@@ -7,7 +7,6 @@ HyTGraph's k = 4 bounds its tasks likewise.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from isthmus.engines.engine import Buffer, Cost, Delivery, Engine, GetBuffer, Pass, Ranges, Rows, Side, Task, zones
 from isthmus.frontier import Frontier
 from isthmus.kernels import rows
+from isthmus.kernels.compiling import clock
 from isthmus.link.link import Array, Link
 
 
@@ -62,7 +62,7 @@ class Filter(Engine):
         first, last = parts.first[starts], parts.last[stops]
         while begin.size:
             buffer = get_buffer()
-            clock = time.perf_counter()
+            before = clock()
             # Almost always everything fits; a single partition larger than the buffer comes in pieces.
             stop = end if begin.size > 1 else np.minimum(end, begin + capacity(side, buffer))
             delivery = self._bring(task, Ranges(first, last, begin, stop, begin, begin), link, buffer, channel)
@@ -70,7 +70,7 @@ class Filter(Engine):
             delivery.runs = delivery.edges
             if frontier.list is not None:
                 delivery.edges = as_rows(delivery.runs, frontier, side)
-            delivery.seconds = time.perf_counter() - clock
+            delivery.seconds = clock() - before
             yield delivery
             left = stop < end
             begin, end, first, last = stop[left], end[left], first[left], last[left]

@@ -1,28 +1,116 @@
-"""Compilation of kernels: they run without the GIL, are cached on disk, and can call C functions."""
+"""Compilation of kernels: they run without the GIL, their machine code is kept on disk, and they can call C functions."""
 
 from __future__ import annotations
 
+import hashlib
+import linecache
+import pickle
+import re
+import sys
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+import llvmlite
 import numba
+import numpy as np
+from numba.core import event as events
 from numba.core import types
-from numba.core.caching import FunctionCache
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
 from numba.core.runtime import rtsys
+from numba.core.serialize import dumps
+
+from isthmus.kernels import compiling, kept
 
 U64 = numba.uint64
+VERSIONS = "\0".join([sys.version, numba.__version__, llvmlite.__version__, np.__version__])
 
 
-class KeptCode(FunctionCache):  # type: ignore[misc]
-    """Machine code on disk, loaded without starting the compiler.
+class KeptCode(NullCache):  # type: ignore[misc]
+    """A function's machine code on disk, a file per signature and processor, loaded without starting the compiler.
 
-    Numba would first load its whole compiler, and SciPy for its BLAS: half a second that a cached function does not
-    need. The compiler still starts by itself when a function must be compiled.
+    Numba's own cache would first load its whole compiler, and SciPy for its BLAS: half a second that kept code does not need.
+    It unpickles whatever it finds beside the source. And it does not see changes in functions of other files that were compiled in.
     """
 
+    def __init__(self, function: Any) -> None:
+        if function.__closure__ is not None:
+            raise TypeError(f"{function.__qualname__}: a kernel must not be a closure, since its machine code is kept under its name")
+        self._name = f"{function.__module__}.{function.__qualname__}"
+        code = function.__code__
+        self._source = f"{VERSIONS}\0{stamp(code.co_filename)}\0{code.co_firstlineno}"
+
+    @property
+    def cache_path(self) -> str:
+        return str(kept.kernels_folder())
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        rtsys.initialize(target_context)  # memory management, which the machine code calls
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
+        with compiling.PREPARING:
+            rtsys.initialize(target_context)  # memory management, which the machine code calls
+            name = self._file(sig, target_context.codegen())
+            content = kept.read(name)
+            if content is None:
+                return None
+            try:
+                return CompileResult._rebuild(target_context, *pickle.loads(content))
+            except Exception:  # whole, and yet of no use here
+                kept.remove(name)
+                return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        if data.library.has_dynamic_globals:  # an address or a large array as a constant, which another process cannot use
+            return
+        with compiling.COMPILING:
+            try:
+                kept.write(self._file(sig, data.codegen), dumps(data._reduce()))
+            except OSError as error:
+                if not kept.trouble():  # otherwise it was told before
+                    failure = f"cannot be kept in {kept.kernels_folder()}: {error.strerror}; the next run compiles again"
+                    compiling.tell(lambda what: f"compiled kernels {failure}")
+
+    def _file(self, sig: Any, codegen: Any) -> str:
+        key = f"{self._source}\0{sig}\0{codegen.magic_tuple()}"  # the last is the processor
+        return f"{self._name}-{hashlib.sha256(key.encode()).hexdigest()[:32]}.code"
+
+
+@cache
+def stamp(path: str) -> str:
+    """A hash of a source file and of the kernels' files that it imports: code from them may be compiled in."""
+    text = "".join(linecache.getlines(path))
+    if not text:
+        raise FileNotFoundError(f"{path}: kernels need their source")
+    own = Path(__file__).parent
+    others = [stamp(str(own / f"{name}.py")) for name in re.findall(r"^from isthmus\.kernels\.(\w+) import", text, re.MULTILINE)]
+    return hashlib.sha256("\0".join([text, *others]).encode()).hexdigest()
+
+
+class Compilation(events.Listener):  # type: ignore[misc]
+    """Hears from Numba when it compiles a kernel of ours, holding its lock."""
+
+    def on_start(self, event: Any) -> None:
+        if is_ours(event):
+            compiling.COMPILING.__enter__()
+            compiling.tell(lambda what: f"compiling {what} ({outlook()})")
+
+    def on_end(self, event: Any) -> None:
+        if is_ours(event):
+            compiling.COMPILING.__exit__()
+
+
+def is_ours(event: Any) -> bool:
+    """Other packages may use Numba in the same process, also with dispatchers that have no cache."""
+    return isinstance(getattr(event.data["dispatcher"], "_cache", None), KeptCode)
+
+
+def outlook() -> str:
+    """Whether the next run will find what is compiled now, as text for people."""
+    if trouble := kept.trouble():
+        return f"in every run: {trouble}; set ISTHMUS_CACHE to a folder of your own"
+    return f"once; kept in {kept.kernels_folder()}"
+
+
+events.register("numba:compile", Compilation())
 
 
 def kernel(function: Any) -> Any:
@@ -51,12 +139,9 @@ def program_inline(function: Any) -> Any:
 
 
 def compiled(function: Any, options: dict[str, Any]) -> Any:
-    try:
-        dispatcher = numba.njit(nogil=True, cache=True, no_cfunc_wrapper=True, **options)(function)
-        dispatcher._cache = KeptCode(dispatcher.py_func)
-        return dispatcher
-    except RuntimeError:  # no writable folder for machine code, neither beside the source nor in the user's cache
-        return numba.njit(nogil=True, **options)(function)
+    dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
+    dispatcher._cache = KeptCode(function)
+    return dispatcher
 
 
 def c_function(name: str, result: Any, *arguments: Any) -> Any:

@@ -1,9 +1,8 @@
 """The loops that every program shares, with the program's own scalar functions compiled into them.
 
 A program is given as source text: `source(u, degree, state, params)`, computed once per active vertex, and
-`edge(x, u, v, w, state, params)`, which returns whether v becomes active. Text and loops are written to a module file
-named by their hash, in a folder named by the versions of everything they depend on, so Numba finds its machine code
-again on the next run. (A closure over a compiled function would miss that cache each time.)
+`edge(x, u, v, w, state, params)`, which returns whether v becomes active. Text and loops become a module named by their hash,
+so that its machine code is found again on the next run. (A closure over a compiled function would not be.)
 
 Two loops deliver edges: `push_rows` for a list of active vertices whose edges lie anywhere in a buffer, and
 `push_range` for a range of vertices whose edges are side by side. Both take the weights' positions separately,
@@ -21,22 +20,17 @@ first for which `found` is true, and becomes active in the next iteration.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
-import os
+import linecache
 import sys
-import tempfile
-from pathlib import Path
+import threading
 from types import ModuleType
-from typing import Any
 
-import llvmlite
 import numba
-import numpy as np
 
 from isthmus.kernels.settle import SETTLE
 
-TEMPORARY: list[tempfile.TemporaryDirectory[str]] = []
-HEAD = '''"""Written by Isthmus for the program {name}. Safe to delete."""
+BUILDING = threading.Lock()
+HEAD = '''"""Written by Isthmus for the program {name}."""
 import math
 
 import numpy as np
@@ -199,58 +193,25 @@ def loops(weighted: bool, pull: bool, prefetched: int) -> str:
     )
 
 
-def versions() -> str:
-    """A hash of everything outside the text that the machine code depends on."""
-    ours = [(Path(__file__).parent / name).read_text() for name in ("atomics.py", "compile.py")]
-    parts = [sys.version, numba.__version__, llvmlite.__version__, np.__version__, *ours]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
-
-
-def build(name: str, functions: str, weighted: bool, pull: bool, prefetched: int, folder: Path) -> ModuleType:
-    """The module of a program's loops; the same text gives the same module, in this process and the next."""
+def build(name: str, functions: str, weighted: bool, pull: bool, prefetched: int) -> ModuleType:
+    """The module of a program's loops; the same text gives the same module, in all threads of this process."""
     text = HEAD.format(name=name) + functions + loops(weighted, pull, prefetched) + (SEEK if "def found(" in functions else "")
-    key = hashlib.sha256(text.encode()).hexdigest()[:24]
-    module_name = f"isthmus_program_{key}"
-    if module_name in sys.modules:
-        return sys.modules[module_name]
-    path = written(folder / versions() / f"{module_name}.py", text)
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    module_name = f"isthmus_program_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+    with BUILDING:  # a module is found below before it is executed
+        return sys.modules.get(module_name) or executed(module_name, text)
+
+
+def executed(module_name: str, text: str) -> ModuleType:
+    """A new module with that text. It has no file, so nobody else can change it or leave bytecode for it."""
+    module, path = ModuleType(module_name), f"<{module_name}>"
+    linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path  # for tracebacks, and for Numba's messages
     sys.modules[module_name] = module  # before execution: Numba looks the functions up by module
     try:
-        spec.loader.exec_module(module)
+        exec(compile(text, path, "exec"), module.__dict__)
     except BaseException:
         del sys.modules[module_name]
         raise
     return module
-
-
-def written(path: Path, text: str) -> Path:
-    """Put the text at `path` unless it is there; a rewrite would change its time stamp and cost a compilation.
-
-    Where the folder cannot be written, the module lives in a temporary one and is compiled again next time.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and path.read_text() == text:
-            return path
-        fresh = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-        fresh.write_text(text)
-        fresh.replace(path)
-    except OSError:
-        TEMPORARY.append(tempfile.TemporaryDirectory(prefix="isthmus-"))  # gone with the process
-        path = Path(TEMPORARY[-1].name) / path.name
-        path.write_text(text)
-    return path
-
-
-def is_compiled(function: Any) -> bool:
-    """Whether a loop has machine code in this process or on disk."""
-    if function.signatures:
-        return True
-    cache = Path(function.py_func.__code__.co_filename).parent / "__pycache__"
-    return any(cache.glob(f"{Path(function.py_func.__code__.co_filename).stem}.{function.py_func.__name__}-*.nbi"))
 
 
 Failure = (numba.core.errors.NumbaError, numba.core.errors.UnsupportedBytecodeError)

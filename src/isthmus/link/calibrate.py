@@ -22,6 +22,7 @@ from isthmus.graph.far import FarArray
 from isthmus.graph.files import BLOCK
 from isthmus.graph.graph import open_graph
 from isthmus.graph.store import is_store
+from isthmus.kernels.kept import cache_folder
 from isthmus.link.link import Profile
 from isthmus.link.measure import ROUNDS, Samples, Say, ignore, measure_folder, measure_stored
 from isthmus.link.ssd import GUESS
@@ -38,12 +39,6 @@ class Memory:
 
     profile: Profile
     when: float | None
-
-
-def cache_folder() -> Path:
-    """The folder where Isthmus keeps data between runs."""
-    base = os.environ.get("ISTHMUS_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "isthmus"
-    return Path(base)
 
 
 def memory_file() -> Path:

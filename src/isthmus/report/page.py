@@ -95,9 +95,10 @@ def cards(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
     seconds, transfer, memory = summary["seconds"], summary["transfer"], summary["memory"]
     near = f"of a budget of {format_size(memory['budget'])}"
     modelled = [("modelled", f"{seconds['modelled'] * 1e3:.3f} ms", f"on {summary['device']}")] if "modelled" in seconds else []
+    parts = f"{seconds['wait']:.3f} s I/O wait, {seconds['kernel']:.3f} s compute"
     return [
         *modelled,
-        ("time", f"{seconds['total']:.3f} s", f"{seconds['wait']:.3f} s I/O wait, {seconds['kernel']:.3f} s compute"),
+        ("time", f"{seconds['total']:.3f} s", f"{parts}, {seconds['compile']:.3f} s compiling" if seconds["compile"] else parts),
         ("iterations", f"{summary['iterations']:,}", f"{summary['graph']['vertices']:,} vertices, {summary['graph']['edges']:,} edges"),
         ("moved", format_size(transfer["bytes"]), f"in {transfer['requests']:,} requests"),
         ("moved ÷ edges", f"{transfer['ratio']:.2f}", f"of {format_size(summary['graph']['edge_bytes'])} of edges"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,17 +9,14 @@ import numpy as np
 from isthmus.engines.engine import Side
 from isthmus.errors import ProgramError
 from isthmus.kernels import skeleton
-from isthmus.link.calibrate import cache_folder
 from isthmus.programs.program import Facts, Program
 
 
-def compile_program(program: Program, facts: Facts, state: Any, side: Side, say: Callable[[str], None] | None) -> Any:
-    """The program's loops, compiled or found on disk. `say` is told when they have to be compiled."""
+def compile_program(program: Program, facts: Facts, state: Any, side: Side) -> Any:
+    """The program's loops, compiled or found on disk."""
     weighted = side.weight_width > 0
     text = program.text(facts)
-    module = skeleton.build(program.name, text, weighted, program.pulls, program.prefetched_array, kernels_folder())
-    if say is not None and not skeleton.is_compiled(module.push_rows):
-        say(f"compiling {program.name} (once; kept in {kernels_folder()})")
+    module = skeleton.build(program.name, text, weighted, program.pulls, program.prefetched_array)
     nothing = np.empty(0, np.int64)
     weights = np.empty(0, side.weight_dtype if weighted else np.int32)
     none = np.zeros(1, np.int64)
@@ -42,7 +37,3 @@ def compile_program(program: Program, facts: Facts, state: Any, side: Side, say:
     except skeleton.Failure as error:
         raise ProgramError(program.explain(skeleton.reason(error))) from error
     return module
-
-
-def kernels_folder() -> Path:
-    return cache_folder() / "kernels"

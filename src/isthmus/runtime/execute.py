@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from isthmus.engines.resident import Resident
 from isthmus.errors import BudgetError, StoreError
 from isthmus.frontier import Frontier
+from isthmus.kernels.compiling import COMPILING, clock, telling
 from isthmus.link.link import Moved
 from isthmus.link.measure import ignore
 from isthmus.link.model import ModelLink
@@ -68,8 +69,13 @@ def planned(program: Program, session: Session) -> Split:
 
 
 def execute(program: Program, session: Session, watch: Watch, say: Callable[[str], None] | None, saved: Checkpoint | None) -> Execution:
-    """Run a program."""
-    start = time.perf_counter()
+    """Run a program. `say` is told what takes its time, such as kernels that have to be compiled."""
+    with telling(program.name, say):
+        return executed(program, session, watch, say or ignore, saved)
+
+
+def executed(program: Program, session: Session, watch: Watch, say: Callable[[str], None], saved: Checkpoint | None) -> Execution:
+    whole, compiled, start = time.perf_counter(), COMPILING.seconds, clock()
     chosen, holdings, graph = recipe_for(program, session), session.holdings, session.graph.snapshot
     split = holdings.fitted(program, planned(program, session), chosen)
     held = holdings.release(program, split, chosen)
@@ -79,23 +85,23 @@ def execute(program: Program, session: Session, watch: Watch, say: Callable[[str
     state, frontier = program.begin(facts), Frontier(graph.vertices, session.team.size)
     frontier.start(state.start)
     if saved is not None:
-        saved.begin(state, facts, frontier, run.trace, say or ignore)
-    loading = time.perf_counter()
-    desk = holdings.lay(program, split, chosen, say or ignore)
-    loaded = time.perf_counter()
+        saved.begin(state, facts, frontier, run.trace, say)
+    loading = clock()
+    desk = holdings.lay(program, split, chosen, say)
+    loaded = clock()
     run.trace.notes += desk.link.notes
     partitions = sum(len(side.partitions) for side in desk.sides)
     link = desk.link
     modelled = Modelled(link, chosen, graph.vertices, partitions) if isinstance(link, ModelLink) else None
     back = link.total.back_bytes if isinstance(link, ModelLink) else 0
     brought = bring(run, desk, chosen, state, modelled)
-    ready = time.perf_counter()
+    ready = clock()
     if split.resident and modelled is None and (saved is None or saved.done == 0) and solved(program, state, facts, desk, run.trace, watch):
         if saved is not None:
             saved.needless()
     else:
-        module = compile_program(program, facts, state, desk.sides[0], say)
-        ready = time.perf_counter()
+        module = compile_program(program, facts, state, desk.sides[0])
+        ready = clock()
         least_again = modelled.least_again(desk.sides[0]) if modelled is not None and chosen.weighs_launches else 0
         worker = Worker(module, program, state, session.team, least_again)
         loop = Loop(program, state, facts, frontier, desk, chosen, worker, session.team, run.trace, watch, modelled, checkpoint=saved)
@@ -103,12 +109,14 @@ def execute(program: Program, session: Session, watch: Watch, say: Callable[[str
         loop.begin()
         loop.run()
         count_brought(run.trace, brought)
-    finished = time.perf_counter()
+    finished = clock()
     state.over = True  # no copies: they might not fit the budget
     run.columns = program.result(state, facts)
     run.edge_bytes = sum(side.lists.slots * side.entry_bytes for side in desk.sides)
+    total, compiled = time.perf_counter() - whole, COMPILING.seconds - compiled
+    loading_kernels = total - compiled - (clock() - start)
     run.seconds = {
-        "total": time.perf_counter() - start, "set_up": ready - start - (loaded - loading), "load": loaded - loading,
+        "total": total, "compile": compiled, "set_up": ready - start - (loaded - loading) + loading_kernels, "load": loaded - loading,
         "iterate": finished - ready, "wait": run.trace.total("wait"), "kernel": run.trace.total("kernel"),
     }  # fmt: skip
     run.figures = program.summary(run.columns, state)
@@ -169,16 +177,16 @@ def solved(program: Program, state: State, facts: Facts, desk: Desk, trace: Trac
     """Solve with the program's own kernel for resident edges; False if it has none."""
     engine, side = desk.engines["resident"], desk.sides[0]
     assert isinstance(engine, Resident)
-    clock = time.perf_counter()
+    since = clock()
 
     def seen(active: int, edges: int) -> None:
-        nonlocal clock
-        now = time.perf_counter()
-        record = Iteration(len(trace), active, edges, now - clock, kernel=now - clock)
+        nonlocal since
+        now = clock()
+        record = Iteration(len(trace), active, edges, now - since, kernel=now - since)
         record.engines["resident"]["tasks"] += 1
         trace.append(record)
         watch(record)
-        clock = now
+        since = now
 
     return program.solve(state, facts, NearEdges(side.lists, *engine.arrays[side.name]), seen)
 

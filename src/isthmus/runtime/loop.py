@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -17,6 +16,7 @@ import numpy as np
 from isthmus import sizes
 from isthmus.engines.engine import Delivery, Rows, Side, Task
 from isthmus.frontier import Activity, Frontier
+from isthmus.kernels.compiling import clock
 from isthmus.policies.combine import combined
 from isthmus.policies.correction import Observation, corrected
 from isthmus.policies.policy import CACHE, FILTER, NAMES, NOTHING
@@ -76,13 +76,13 @@ class Loop:
         """Iterate until the frontier is empty, the program stops, or `max_iter` is reached."""
         more = True
         while more and self.frontier.any() and self.number != self.program.max_iter:
-            record, start = Iteration(self.number, self.frontier.count), time.perf_counter()
+            record, start = Iteration(self.number, self.frontier.count), clock()
             if self.settling is not None:
                 self.settle(record)
             else:
                 more = self.step(record)
             self.number += 1
-            record.seconds = time.perf_counter() - start
+            record.seconds = clock() - start
             self.trace.append(record)
             self.watch(record)
             if more:
@@ -124,13 +124,13 @@ class Loop:
 
     def serve(self, record: Iteration) -> Frontier:
         """Run the active vertices whose lists are in the cache; returns a frontier of the others."""
-        start = time.perf_counter()
+        start = clock()
         misses, hits = self.desk.cache.serve(self.frontier, self.sides[0])
-        record.decide += time.perf_counter() - start
+        record.decide += clock() - start
         self.run_held(self.counted(hits, record), record)
-        start = time.perf_counter()
+        start = clock()
         self.desk.cache.refresh(self.frontier)
-        record.decide += time.perf_counter() - start
+        record.decide += clock() - start
         return misses
 
     def serve_again(self, record: Iteration) -> None:
@@ -169,7 +169,7 @@ class Loop:
 
     def choose(self, frontier: Frontier, record: Iteration) -> tuple[list[Task], list[Delivery]]:
         """The tasks of this iteration, in the order they run, and deliveries of partitions that the cache holds."""
-        start = time.perf_counter()
+        start = clock()
         tasks: list[Task] = []
         held: list[Delivery] = []
         for side in self.sides:
@@ -179,7 +179,7 @@ class Loop:
             tasks += fresh
             held += near
         tasks = self.ordered(tasks, frontier)
-        record.decide += time.perf_counter() - start
+        record.decide += clock() - start
         return tasks, held
 
     def resident(self, frontier: Frontier, side: Side, record: Iteration) -> tuple[list[Task], list[Delivery]]:

@@ -30,7 +30,7 @@ class CallOptions(TypedDict, total=False):
     """Further options of a single call."""
 
     watch: Watch  # called after every iteration
-    say: Say | None  # called with messages for the user, such as that a program is compiled
+    say: Say | None  # called with messages for the user, by any thread; None: standard error is told of compiling, and nothing else
     checkpoint: str | Path | None  # a folder for checkpoints
     checkpoint_every: float  # minutes
     restart: bool  # remove existing checkpoints and start over

@@ -195,6 +195,7 @@ class Result:
             ("iterations", f"{facts['iterations']:,}"),
             *([("modelled", f"{seconds['modelled'] * 1e3:.3f} ms on {facts['device']}")] if "modelled" in seconds else []),
             ("time", f"{seconds['total']:.3f} s (I/O wait {seconds['wait']:.3f}, compute {seconds['kernel']:.3f})"),
+            *([("compiling", f"{seconds['compile']:.3f} s of it")] if seconds["compile"] else []),
             ("moved", f"{format_size(transfer['bytes'])} in {transfer['requests']:,} requests, {transfer['ratio']:.2f} x the edges"),
             ("near memory", f"{used}; process peak {format_size(memory['rss_peak'])}"),
         ]

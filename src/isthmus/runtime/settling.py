@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -22,6 +21,7 @@ from isthmus.engines.engine import Delivery, Rows, Side, Task
 from isthmus.frontier import Frontier
 from isthmus.graph.partition import joined
 from isthmus.kernels import urgency
+from isthmus.kernels.compiling import clock
 from isthmus.link.link import Array, Link
 from isthmus.policies.policy import CACHE, FILTER, NOTHING
 from isthmus.programs.program import State
@@ -108,10 +108,10 @@ class SettlingPartitions(Work):
         """Run some partitions; `record` becomes an iteration of the trace."""
         self._record, standing = record, self._standing
         self._choices[:] = NOTHING
-        start = time.perf_counter()
+        start = clock()
         executor.carry_out(settling.Settling(self._team.size, standing.total_runs + sizes.now.settled_record), self, standing)
         record.chosen(self._choices)
-        record.wait = max(0.0, time.perf_counter() - start - record.kernel - record.decide)  # also time without a unit to run
+        record.wait = max(0.0, clock() - start - record.kernel - record.decide)  # also time without a unit to run
 
     @property
     def pending(self) -> bool:
@@ -132,13 +132,13 @@ class SettlingPartitions(Work):
         self._kept.evict(unit)
 
     def fetch(self, unit: int, channel: int) -> Iterator[Delivery]:
-        start = time.perf_counter()
+        start = clock()
         moved, requests = self._kept.read(unit, channel)
         if np.isinf(self._delta) and self._side.weight_width and self._side.partitions.arcs[unit]:
             self._delta = self._step(unit)
         self._came.add(unit)
         with self._lock:
-            self._record.fetched("filter", moved, requests, time.perf_counter() - start)
+            self._record.fetched("filter", moved, requests, clock() - start)
         return iter(())
 
     def kept(self, unit: int) -> Delivery:
@@ -152,19 +152,19 @@ class SettlingPartitions(Work):
         self._standing.pending[unit] = settling.NOTHING
 
         def work(member: int) -> None:
-            start = time.perf_counter()
+            start = clock()
             used, vertices, edges = self._settle(
                 parts.first[unit], parts.last[unit], place.base, place.weight_base, sizes.now.settled_edges, self._sign, self._delta,
                 lists.begins, lists.ends, place.targets, weights, self._state.arrays, self._state.params,
                 self._marks, *self._piles[member], self._outer[member], 0,
             )  # fmt: skip
-            self._found[unit] = member, used, vertices, edges, time.perf_counter() - start
+            self._found[unit] = member, used, vertices, edges, clock() - start
 
         return [work]
 
     def finished(self, unit: int, delivery: Delivery) -> None:
         """Note the partitions that became pending, and count the work."""
-        start = time.perf_counter()
+        start = clock()
         member, used, vertices, edges, seconds = self._found.pop(unit)
         far = unit in self._came
         self._came.discard(unit)
@@ -181,7 +181,7 @@ class SettlingPartitions(Work):
             if vertices:
                 self._choices[unit * self._pieces : (unit + 1) * self._pieces] = FILTER if far else CACHE
             self._record.worked(far, seconds / self._team.size, vertices, edges)
-            self._record.decide += (time.perf_counter() - start) / self._team.size
+            self._record.decide += (clock() - start) / self._team.size
 
     def _step(self, unit: int) -> float:
         """The range of values that counts as equally urgent: STEP times the mean weight of sampled edges ÷ the mean degree."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from typing import Any, Protocol
 
 from isthmus.engines.engine import Delivery
+from isthmus.kernels.compiling import clock
 from isthmus.runtime.work import Piece, Work
 from isthmus.schedule.schedule import COMING, NONE, Schedule, Standing
 
@@ -129,7 +129,7 @@ class Shift:
 
     def _run_piece(self, delivery: Delivery, piece: Piece, number: int) -> bool:
         """Run a piece; returns whether it was the delivery's last."""
-        start = time.perf_counter()
+        start = clock()
         try:
             piece(number)
         except BaseException:
@@ -137,7 +137,7 @@ class Shift:
             if self._count(delivery, 0.0):
                 self._fail(delivery)
             raise
-        return self._count(delivery, time.perf_counter() - start)
+        return self._count(delivery, clock() - start)
 
     def _take(self) -> tuple[int, Delivery, Piece] | None:
         with self._taking:
@@ -146,9 +146,9 @@ class Shift:
                 if unit != NONE:
                     self._begin(unit)
                 elif not self.over:
-                    start = time.perf_counter()
+                    start = clock()
                     self._hear()
-                    self.waited += time.perf_counter() - start
+                    self.waited += clock() - start
             return self._pieces.pop() if self._pieces and not self.failed else None
 
     def _next_run(self) -> int:
@@ -216,7 +216,7 @@ class Shift:
     def _run_again(self, unit: int, delivery: Delivery, number: int) -> None:
         runs = 1
         while self.schedule.again(unit, runs) and not self.failed:
-            start = time.perf_counter()
+            start = clock()
             pieces = self.work.again(unit, delivery)
             if not pieces:
                 break
@@ -224,7 +224,7 @@ class Shift:
             for piece in pieces:
                 piece(number)
             with self._counting:
-                self.worked += time.perf_counter() - start
+                self.worked += clock() - start
 
     def _fail(self, delivery: Delivery) -> None:
         """End the shift, and free the buffer of a delivery, so that a member waiting for one can see that the shift is over."""

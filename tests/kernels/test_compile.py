@@ -1,0 +1,160 @@
+"""Machine code is found again, never run when it is damaged or of others, and compiled in memory where it cannot be kept."""
+
+from __future__ import annotations
+
+import ast
+import errno
+import linecache
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numba
+import pytest
+
+from isthmus.kernels import compile, compiling, kept
+
+KERNELS = Path(compile.__file__).parent
+
+
+def double(x: int) -> int:
+    return 2 * x
+
+
+def added_up(n: int) -> int:
+    total, _ = 0, object()
+    for i in range(n):
+        total += i
+    return total
+
+
+class Planted:
+    """Whoever unpickles this leaves a trace."""
+
+    def __init__(self, trace: Path) -> None:
+        self._trace = trace
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self._trace),)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "kernels"
+    monkeypatch.setattr(kept, "kernels_folder", lambda: path)
+    return path
+
+
+def used(x: int = 4) -> tuple[list[str], int]:
+    """Use the kernel as a new process would: (what was told, times it was found on disk)."""
+    said: list[str] = []
+    kernel = compile.kernel(double)
+    with compiling.telling("double", said.append):
+        assert kernel(x) == 2 * x
+    return said, sum(kernel.stats.cache_hits.values())
+
+
+def only(folder: Path) -> Path:
+    (file,) = folder.iterdir()
+    return file
+
+
+def test_the_next_run_finds_it(folder: Path) -> None:
+    assert used() == ([f"compiling double (once; kept in {folder})"], 0)
+    before = only(folder).stat().st_mtime_ns
+    assert used() == ([], 1)
+    assert only(folder).stat().st_mtime_ns == before
+    assert used(x=4.5) == ([f"compiling double (once; kept in {folder})"], 0), "another type"  # type: ignore[arg-type]
+    assert len(list(folder.iterdir())) == 2
+
+
+@pytest.mark.parametrize("change", [lambda b: b"", lambda b: b[: len(b) // 2], lambda b: b[:-9] + b"\0" * 9])
+def test_a_damaged_file_is_compiled_again(folder: Path, change: Any) -> None:
+    used()
+    file = only(folder)
+    file.write_bytes(change(file.read_bytes()))
+    assert used() == ([f"compiling double (once; kept in {folder})"], 0)
+    assert used() == ([], 1)
+
+
+@pytest.mark.parametrize("content", [pickle.dumps(1), pickle.dumps((1,) * 9), b"", b"no pickle"])
+def test_a_whole_file_with_something_else_is_compiled_again(folder: Path, content: bytes) -> None:
+    used()
+    kept.write(only(folder).name, content)
+    assert used()[1] == 0
+    assert used() == ([], 1)
+
+
+def test_what_others_planted_is_not_run(folder: Path, tmp_path: Path) -> None:
+    used()
+    kept.write(only(folder).name, pickle.dumps(Planted(tmp_path / "ran")))
+    folder.chmod(0o777)
+    told = f"compiling double (in every run: {folder} can be written by other users (mode 777), so nothing in it is used; "
+    assert used() == ([told + "set ISTHMUS_CACHE to a folder of your own)"], 0)
+    folder.chmod(0o700)
+    only(folder).chmod(0o666)
+    assert used()[1] == 0
+    assert not (tmp_path / "ran").exists()
+    kept.write(only(folder).name, pickle.dumps(Planted(tmp_path / "ran")))
+    used()
+    assert (tmp_path / "ran").exists(), "the test would have noticed"
+
+
+def test_a_full_disk_is_no_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*names: Any, **more: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    said, _ = used()
+    assert said[1:] == [f"compiled kernels cannot be kept in {folder}: No space left on device; the next run compiles again"]
+    assert list(folder.iterdir()) == []
+
+
+def test_its_seconds_are_counted_apart(folder: Path) -> None:
+    compiled, prepared = compiling.COMPILING.seconds, compiling.PREPARING.seconds
+    used()
+    assert compiling.COMPILING.seconds > compiled
+    compiled, prepared = compiling.COMPILING.seconds, compiling.PREPARING.seconds
+    used()
+    assert compiling.COMPILING.seconds == compiled, "it was loaded"
+    assert compiling.PREPARING.seconds > prepared
+
+
+def test_other_code_that_numba_compiles_is_not_ours() -> None:
+    compiled, said = compiling.COMPILING.seconds, []
+    with compiling.telling("theirs", said.append):
+        assert numba.njit(double)(3) == 6
+        assert numba.jit(forceobj=True)(added_up)(4) == 6  # its loop is compiled by a dispatcher of another kind
+    assert (compiling.COMPILING.seconds, said) == (compiled, [])
+
+
+def test_a_change_in_an_imported_file_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions of other files are compiled in."""
+    users, path = str(KERNELS / "rows.py"), str(KERNELS / "atomics.py")
+    before, others = compile.stamp(users), compile.stamp(str(KERNELS / "gather.py"))
+    lines = [*linecache.getlines(path), "# changed\n"]
+    monkeypatch.setitem(linecache.cache, path, (1, None, lines, path))
+    compile.stamp.cache_clear()
+    assert (compile.stamp(users) == before, compile.stamp(str(KERNELS / "gather.py")) == others) == (False, True)
+    compile.stamp.cache_clear()
+
+
+@pytest.mark.parametrize("path", sorted(KERNELS.glob("*.py")), ids=lambda path: path.name)
+def test_imports_are_written_as_the_stamp_reads_them(path: Path) -> None:
+    text = path.read_text()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("isthmus") and path.name != "compile.py":
+            assert str(node.module).count(".") == 2, f"{path.name}:{node.lineno}"
+            assert text.splitlines()[node.lineno - 1].startswith("from isthmus.kernels."), f"{path.name}:{node.lineno}"
+        assert not isinstance(node, ast.Import) or not any(alias.name.startswith("isthmus") for alias in node.names)
+
+
+def test_a_closure_is_refused() -> None:
+    two = 2
+
+    def times(x: int) -> int:
+        return two * x
+
+    with pytest.raises(TypeError, match="a kernel must not be a closure"):
+        compile.kernel(times)
