@@ -12,6 +12,7 @@ import typer
 import isthmus
 from isthmus.cli import calibrate, compare, demo, generate, graphs, plan, run, signals
 from isthmus.errors import IsthmusError
+from isthmus.messages import in_shell
 
 INTERRUPTED = 128 + signal.SIGINT
 
@@ -43,6 +44,11 @@ def options(
 
 def main() -> NoReturn:
     signals.listen()
+    with in_shell():
+        run_command()
+
+
+def run_command() -> NoReturn:
     try:
         code = app(standalone_mode=False, prog_name="isthmus")  # what typer.Exit carried, or what the command returned
         if code == INTERRUPTED:  # newer versions of typer return this after Ctrl-C

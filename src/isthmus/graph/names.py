@@ -24,6 +24,7 @@ from isthmus.graph.numbering import Table, sorted_keys
 from isthmus.graph.writer import Writer
 from isthmus.kernels import ids
 from isthmus.memory import Budget, format_size
+from isthmus.messages import option
 from isthmus.threads import Pool
 
 HELD = 0.65  # of the remaining budget, for sorting; waiting edges use the rest
@@ -94,7 +95,7 @@ class Names:
         except self._duckdb.OutOfMemoryException as error:
             raise BudgetError(
                 f"the string ids do not sort within {format_size(self._held)}, their share of a budget of "
-                f"{format_size(self._budget.limit)}; give --memory {self._budget.limit // 500_000 + 1}MB or more"
+                f"{format_size(self._budget.limit)}; give {option('memory', f'{self._budget.limit // 500_000 + 1}MB')} or more"
             ) from error
         except self._duckdb.IOException as error:
             raise StoreError(f"{self._folder}: cannot sort the string ids: {str(error).splitlines()[0]}") from error

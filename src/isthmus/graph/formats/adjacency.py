@@ -15,6 +15,7 @@ from isthmus.graph.formats import ReadOptions
 from isthmus.graph.formats.format import Format
 from isthmus.graph.formats.text import Lines, line_at, shortened
 from isthmus.kernels import text as kernels
+from isthmus.messages import option
 from isthmus.threads import Pool
 
 
@@ -22,7 +23,7 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
     if path.is_dir():
         raise GraphFormatError(f"{path}: is a folder; expected a text file")
     if options.ids == "string":
-        raise OptionError(f"{path}: adjacency lists hold integer ids; --ids string does not apply")
+        raise OptionError(f"{path}: adjacency lists hold integer ids; {option('ids', 'string')} does not apply")
     return AdjacencySource(path, options)
 
 

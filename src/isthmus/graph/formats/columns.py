@@ -15,6 +15,7 @@ from isthmus.graph.edges import EdgeSource
 from isthmus.graph.formats import ReadOptions
 from isthmus.graph.formats.format import Format
 from isthmus.graph.formats.tables import TableSource
+from isthmus.messages import option
 
 USED = ("source", "target", "weight", "ids", "vertices", "allow_negative", "max_expansion")
 
@@ -50,7 +51,8 @@ def capped(parts: list[Path], source: TableSource, max_expansion: float) -> Iter
         expanded += batch.nbytes
         if expanded > limit:
             raise GraphFormatError(
-                f"{source.name}: {size} bytes decompress to more than {limit}; if that is right, give --max-expansion a larger factor"
+                f"{source.name}: {size} bytes decompress to more than {limit}; "
+                f"if that is right, give {option('max_expansion')} a larger factor"
             )
         yield batch
 
