@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.errors import GraphFormatError, OptionError
 from isthmus.graph.buckets import Buckets
 from isthmus.graph.edges import Blocks, EdgeBlock, EdgeSource, Waiting
@@ -164,6 +165,7 @@ class Ingest:
     def _read(self, check: Callable[[EdgeBlock], EdgeBlock]) -> Blocks:
         """Read blocks of the source, count edges and report progress; at the end run the source's own check."""
         self.progress.stage("reading", self.source.total, self.source.unit)
+        self.source.room = max(self.budget.left // 4, sizes.now.least_room)
         self.report.edges_read = 0
         for block in self.source.blocks(self.pool):
             self.report.edges_read += block.sources.size

@@ -83,9 +83,10 @@ class Names:
             config={"memory_limit": f"{limit}B", "temp_directory": str(folder / "duckdb"), "threads": threads},
         )
         self._base.execute("SET preserve_insertion_order = false")
+        self._base.execute("SET enable_progress_bar = false")  # it would go to standard output
         self._base.execute("CREATE TABLE names (name BLOB)")
         self._staged: list[Any] = []
-        self._rows = 0
+        self._rows = self._bytes = 0
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -103,7 +104,8 @@ class Names:
     def add(self, names: Any) -> None:
         self._staged.append(names)
         self._rows += len(names)
-        if self._rows >= sizes.now.staged_names:
+        self._bytes += names.nbytes
+        if self._rows >= sizes.now.staged_names or self._bytes >= sizes.now.staged_bytes:
             self._flush()
 
     def _flush(self) -> None:
@@ -113,7 +115,7 @@ class Names:
                 self._base.register("staged", staged)
                 self._base.execute("INSERT INTO names SELECT DISTINCT name FROM staged")
                 self._base.unregister("staged")
-        self._staged, self._rows = [], 0
+        self._staged, self._rows, self._bytes = [], 0, 0
 
     def _distinct(self) -> Iterator[Any]:
         with self._guarded():

@@ -96,16 +96,20 @@ class Lines:
             if last and filled and buffer[filled - 1] != kernels.NEWLINE:
                 buffer[filled] = kernels.NEWLINE
                 end = filled + 1
-            if end == 0 and not last:
-                raise GraphFormatError(f"{self.path}: a line is longer than {self._chunk} bytes; is this a text edge list?")
             now = file.tell()
-            if end:
-                yield without_mark(buffer[:end]) if first else buffer[:end], now - position
+            lines, carry = buffer[:end], buffer[end:filled]
+            if end == 0 and not last:
+                lines, carry = self._broken(without_mark(carry) if first else carry)
+            if lines.size:
+                yield without_mark(lines) if first else lines, now - position
                 first = False
             position = now
             if last:
                 return
-            carry = buffer[end:filled]
+
+    def _broken(self, begun: Array) -> tuple[Array, Array]:
+        """(Lines to read now, what to put before the rest of the file) for a line that has begun and whose end is not in memory."""
+        raise GraphFormatError(f"{self.path}: a line is longer than {self._chunk} bytes; is this a text edge list?")
 
 
 def without_mark(lines: Array) -> Array:
