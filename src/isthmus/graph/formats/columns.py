@@ -132,7 +132,7 @@ def inspect(part: Path) -> tuple[Any, int]:
         with pa.OSFile(str(part)) as raw:
             reader = open_arrow(raw)
             return reader.schema, 0
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:  # names of columns may be anything
         raise GraphFormatError(f"{part}: not a readable {part.suffix[1:]} file: {first_line(error)}") from error
 
 
@@ -191,7 +191,7 @@ def reading(part: Path) -> Iterator[None]:
     """Turn errors of Arrow, and of headers that do not follow the format, into ours."""
     try:
         yield
-    except (pa.ArrowException, OSError, BadPage, ipc.BadMessage) as error:
+    except (pa.ArrowException, OSError, UnicodeError, BadPage, ipc.BadMessage) as error:
         raise GraphFormatError(f"{part}: damaged: {first_line(error)}") from error
 
 
