@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "isthmus"
 # A part may import itself and parts of a lower rank. Parts of one rank do not know each other.
 RANKS = {
     "errors": 0,
-    "checks": 1,
+    "checks": 1, "messages": 1,
     "memory": 2, "plugins": 2, "progress": 2, "sizes": 2, "threads": 2,
     "kernels": 3,
     "graph": 4,

@@ -121,7 +121,7 @@ def test_holding_gives_back_even_after_an_error():
 def test_holding_too_much_names_the_least_budget():
     budget = Budget("10MB")
     assert budget.take(4_000_000)
-    message = r"the map needs 7 MB beside 4 MB already in use, but the budget is 10 MB; give --memory 12MB or more"
+    message = r"the map needs 7 MB beside 4 MB already in use, but the budget is 10 MB; give memory='12MB' or more"
     with pytest.raises(BudgetError, match=message), budget.holding(7_000_000, "the map"):
         pass
     assert budget.taken == 4_000_000

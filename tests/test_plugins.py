@@ -106,7 +106,7 @@ def test_parts_may_be_added_by_a_script(tmp_path, monkeypatch):
     path.write_text("1 2\n2 3\n")
     assert format_of(path) == "colon"
     assert ist.read(path, most=3, comments="!").edges == 2
-    with pytest.raises(OptionError, match=r"g.colon: is colons; --header does not apply to it"):
+    with pytest.raises(OptionError, match=r"g.colon: is colons; header= does not apply to it"):
         ist.read(path, header=True)
     with pytest.raises(OptionError, match=r"unknown option least; known: .*; format colon has most, strict, share of its own"):
         ist.read(path, least=3)

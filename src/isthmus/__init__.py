@@ -43,6 +43,7 @@ _WHERE = {
     "ProgramError": ("isthmus.errors", "ProgramError"),
     "UnknownVertexError": ("isthmus.errors", "UnknownVertexError"),
     "PluginError": ("isthmus.errors", "PluginError"),
+    "IsthmusWarning": ("isthmus.errors", "IsthmusWarning"),
 }
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
         BudgetError,
         GraphFormatError,
         IsthmusError,
+        IsthmusWarning,
         OptionError,
         PluginError,
         ProgramError,

@@ -1,4 +1,4 @@
-"""The kinds of error that Isthmus raises on purpose, each with its exit code on the command line."""
+"""The kinds of error that Isthmus raises on purpose, each with its exit code on the command line, and its warning."""
 
 from __future__ import annotations
 
@@ -52,3 +52,7 @@ class PluginError(IsthmusError):
     """A plugin that cannot be loaded, or is not of the kind that its entry point declares."""
 
     exit_code = 8
+
+
+class IsthmusWarning(UserWarning):
+    """Something about an answer that the user should know, such as edges that count 1 for want of weights."""

@@ -14,6 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from isthmus.errors import BudgetError, OptionError
+from isthmus.messages import option
 
 UNITS = {
     "": 1, "b": 1,
@@ -120,7 +121,7 @@ class Budget:
             least = self.taken + size
             raise BudgetError(
                 f"{what} needs {format_size(size)} beside {format_size(self.taken)} already in use, "
-                f"but the budget is {format_size(self.limit)}; give --memory {least // 10**6 + 1}MB or more"
+                f"but the budget is {format_size(self.limit)}; give {option('memory', f'{least // 10**6 + 1}MB')} or more"
             )
         try:
             yield

@@ -22,6 +22,7 @@ class Sizes:
     block_edges: int = 1 << 20  # edges per block: large enough to make GIL overhead negligible, small enough for the L3 cache
     text_chunk: int = 8 << 20  # bytes of text read at once
     free_expansion: int = 1 << 30  # decompressed bytes that are always allowed
+    least_room: int = 32 << 20  # bytes of decoded input that may always be in memory at once
     list_vertices: int = 1 << 16  # vertices whose lists are read at once from adjacency lists
     copied_entries: int = 1 << 20  # entries of a section copied at once from store to store
     cached_keys: int = 1 << 16  # keys that a radix sort keeps, with its spare, in a 1 MB L2 cache
@@ -29,6 +30,7 @@ class Sizes:
     written_offsets: int = 1 << 18  # offsets of a section made at once
     least_name_bytes: int = 64 << 20  # bytes for sorting strings; DuckDB does not sort reliably in less
     staged_names: int = 1 << 18  # rows handed to DuckDB at once
+    staged_bytes: int = 16 << 20  # bytes of them, at most
     sorted_names: int = 1 << 17  # rows taken from DuckDB at once
 
     # Out of a store

@@ -146,7 +146,7 @@ EXISTING = ("generate", "path", "--vertices", "3", "-o", "here.isthmus")
 MISTAKES: list[tuple[list[str], int, str]] = [
     (["info", "gone.isthmus"], 4, "gone.isthmus: no such store"),
     (["verify", "gone.isthmus"], 4, "gone.isthmus: no such store"),
-    (["info", "edges.txt"], 4, "edges.txt: is not an Isthmus store (a store is a folder)"),
+    (["info", "edges.txt"], 4, "edges.txt: is a file, expected a store, which is a folder; isthmus ingest"),
     (["verify", "."], 4, ".: is not an Isthmus store (no manifest.json)"),
     (["info", "cut.isthmus"], 4, "cut.isthmus/out.targets: expected 4096 bytes by the manifest, found 10; the store is damaged"),
     (["ingest", "cut.isthmus", "-o", "new.isthmus"], 4, "found 10; the store is damaged"),
@@ -196,6 +196,18 @@ def test_a_mistake_is_one_line(call: Any, tmp_path: Path, arguments: list[str], 
     assert outcome.err.count("\n") == 1
     assert message in outcome.err
     assert sorted(entry.name for entry in tmp_path.iterdir()) == before
+
+
+def test_notes_name_the_flags_and_come_once(call: Any) -> None:
+    Path("both.csv").write_text("source,target,cost\nx,y,1\ny,x,1\ntarget,source,2\n")
+    outcome = call("ingest", "both.csv", "-o", "g.isthmus", "--undirected")
+    assert outcome.err == (
+        "note: both.csv:1: 'source,target,cost' looks like names of columns and is read as an edge; give --header to read it as names\n"
+        "note: both.csv: one further column ignored; --weight 3 reads a column as the weight, "
+        "--weight none says that there are no weights\n"
+        "note: both.csv: every edge is listed in both directions, and --undirected stores it twice; "
+        "give --parallel drop to keep one edge per pair\n"
+    )
 
 
 def test_mistakes_in_the_words_point_to_the_help(call: Any) -> None:

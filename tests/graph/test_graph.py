@@ -75,7 +75,7 @@ def test_without_in_edges() -> None:
     graph = ist.generate("path", vertices=3, directed=True, in_edges=False)
     assert not graph.has_in_edges
     for ask in (graph.predecessors, graph.in_degree, graph.degree):
-        with pytest.raises(StoreError, match=r"needs in-edges, and .* was stored without them; ingest it again without --no-in-edges"):
+        with pytest.raises(StoreError, match=r"needs in-edges, and .* was stored without them; ingest it again without in_edges=False"):
             ask(1)
     assert graph.neighbors(1).tolist() == [2]
 

@@ -184,9 +184,12 @@ def test_columns_of_different_widths(where, tmp_path, small):
     ("weights", "options", "stored"),
     [
         (np.array([1, 2]), {}, "int32"),
-        (np.array([1, 2**31]), {}, "float64"),
+        (np.array([1, 2**31]), {}, "int64"),
+        (np.array([1, 2**31]), {"weight_dtype": "int64", "vertices": 3}, "int64"),
+        (np.array([1, 2]), {"weight_dtype": "int64"}, "int64"),
+        (np.array([1, 2**31]), {"weight_dtype": "float64"}, "float64"),
         (np.array([1.0, 2.0]), {}, "float64"),
-        (np.array([1, 2]), {"parallel": "sum"}, "float64"),
+        (np.array([1, 2]), {"parallel": "sum"}, "int64"),
         (np.array([1, 2]), {"parallel": "sum", "weight_dtype": "int32"}, "int32"),
         (np.array([1, 2]), {"weight_dtype": "float32"}, "float32"),
         (np.array([1, 2]), {"vertices": 3}, "int32"),
@@ -198,6 +201,52 @@ def test_weights_are_stored_in_the_narrowest_type(weights, options, stored):
     graph = ist.read((np.array([0, 1]), np.array([1, 2]), weights), **options)
     assert graph.info()["weight_type"] == stored
     assert graph.edge_weights(0, 1).tolist() + graph.edge_weights(1, 2).tolist() == weights.tolist()
+
+
+def test_sums_of_whole_weights_are_whole():
+    most = 2**31 - 1
+    graph = ist.read((np.zeros(5, int), np.ones(5, int), np.full(5, most)), parallel="sum")
+    assert graph.edge_weights(0, 1).tolist() == [5 * most]
+
+
+def test_sums_that_may_not_fit_64_bits_are_said_to_be_rounded():
+    arrays = (np.zeros(2, int), np.ones(2, int), np.array([2**62, 2**62]))
+    with pytest.warns(ist.IsthmusWarning, match="sums of whole weights beyond 32 bits are stored as float64"):
+        graph = ist.read(arrays, parallel="sum")
+    assert graph.edge_weights(0, 1).tolist() == [2.0**63]
+    with pytest.raises(OptionError, match="may not fit int64; give float64"):
+        ist.read(arrays, parallel="sum", weight_dtype="int64")
+
+
+@pytest.mark.parametrize("how", ["keep", "sum"])
+@pytest.mark.parametrize("weights", [None, [4, 4, 7, 7, 1], [0.5, 0.5, 7, 7, 1]])
+def test_edges_listed_in_both_directions_are_noticed(how, weights):
+    arrays = [np.array([0, 1, 1, 2, 2]), np.array([1, 0, 2, 1, 2])] + ([] if weights is None else [np.array(weights)])
+    twice = "adds its weight twice" if how == "sum" else "stores it twice"
+    with pytest.warns(ist.IsthmusWarning, match=f"both directions, and directed=False {twice}; give parallel='drop'") as told:
+        ist.read(tuple(arrays), directed=False, parallel=how)
+    assert len(told) == 1
+
+
+def test_the_remedy_for_edges_in_both_directions_works(recwarn):
+    graph = ist.read((np.array([0, 1, 1, 2]), np.array([1, 0, 2, 1])), directed=False, parallel="drop")
+    assert (graph.edges, graph.degree(1), len(recwarn)) == (2, 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("sources", "targets", "weights"),
+    [([0, 1], [1, 2], None), ([0, 1, 1], [1, 0, 2], None), ([0, 1], [1, 0], [0.5, 0.75]), ([0, 1], [0, 1], None), ([], [], None)],
+)
+def test_other_edges_are_not_taken_for_both_directions(recwarn, sources, targets, weights):
+    arrays = [np.array(sources, int), np.array(targets, int)] + ([] if weights is None else [np.array(weights)])
+    graph = ist.read(tuple(arrays), directed=False)
+    assert graph.edges == len(sources)
+    assert not any("both directions" in str(told.message) for told in recwarn)
+
+
+def test_both_directions_in_a_directed_graph_are_no_matter(recwarn):
+    assert ist.read((np.array([0, 1]), np.array([1, 0]))).edges == 2
+    assert len(recwarn) == 0
 
 
 def test_fractions_do_not_become_integers():
@@ -245,7 +294,7 @@ def test_allow_negative_admits_nothing_else(weight):
     [
         ({"self_loops": "maybe"}, "self loops: expected keep or drop, got 'maybe'"),
         ({"parallel": "max"}, "parallel edges: expected one of keep, drop, first, min, sum, got 'max'"),
-        ({"weight_dtype": "int64"}, "weight type: expected int32, float32 or float64, got 'int64'"),
+        ({"weight_dtype": "int16"}, "weight type: expected int32, int64, float32 or float64, got 'int16'"),
         ({"order": "random"}, "order: expected natural or hub, got 'random'"),
         ({"colour": "red"}, "unknown option colour"),
         ({"vertices": -1}, "vertices: expected at least 0, got -1"),

@@ -319,7 +319,7 @@ def test_duckdb_out_of_memory_is_a_budget_error(tmp_path, sized):
     sized(least_name_bytes=0, staged_names=1)
     collected = Names(Budget(2_000_000), tmp_path, 1)
     collected._base.execute("SET temp_directory = ''")
-    with pytest.raises(BudgetError, match=r"the string ids do not sort within 1.3 MB, their share of a budget of 2 MB; give --memory 5MB"):
+    with pytest.raises(BudgetError, match=r"the string ids do not sort within 1.3 MB, their share of a budget of 2 MB; give memory='5MB'"):
         for first in range(0, 10**6, 20_000):
             collected.add(binary([b"a long name of vertex %d" % v for v in range(first, first + 20_000)]))
     collected.close()

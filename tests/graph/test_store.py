@@ -78,7 +78,7 @@ def test_not_a_store(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("0 1\n")
     with pytest.raises(StoreError, match=r"folder: is not an Isthmus store \(no manifest\.json\)"):
         ist.open(tmp_path / "folder")
-    with pytest.raises(StoreError, match=r"file: is not an Isthmus store \(a store is a folder\)"):
+    with pytest.raises(StoreError, match=r"file: is a file, expected a store, which is a folder; .*isthmus.read"):
         ist.open(tmp_path / "file")
     (tmp_path / "folder" / "manifest.json").write_text("{}")
     with pytest.raises(StoreError, match="the manifest is damaged"):

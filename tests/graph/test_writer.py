@@ -194,7 +194,7 @@ def test_work_folders_of_other_stores_are_left_alone(tmp_path: Path) -> None:
 
 def test_refuses_what_exists(tmp_path: Path) -> None:
     write(tmp_path / "g.isthmus", 10)
-    with pytest.raises(StoreError, match=r"g\.isthmus: exists already; give --overwrite"):
+    with pytest.raises(StoreError, match=r"g\.isthmus: exists already; give overwrite=True"):
         StoreWriter(tmp_path / "g.isthmus")
     assert names(tmp_path) == ["g.isthmus"]
 

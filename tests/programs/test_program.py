@@ -135,7 +135,7 @@ def test_both_sides(graph):
     for how in ({}, {"memory": "1%", "policy": "filter", "far": "ram"}, {"memory": "1%", "policy": "emogi", "far": "ram"}):
         assert ist.run(smallest(), graph, **how).values.tolist() == [0, 0, 0, 0]
     alone = ist.read((np.array([0]), np.array([1])), in_edges=False)
-    with pytest.raises(ist.StoreError, match=r"smallest follows .*was stored without .*ingest it again without --no-in-edges"):
+    with pytest.raises(ist.StoreError, match=r"smallest follows .*was stored without .*ingest it again without in_edges=False"):
         ist.run(smallest(), alone)
 
 

@@ -61,7 +61,7 @@ def test_too_little_names_the_least_that_works(graph: Any) -> None:
     """And that least does work, on every engine."""
     with pytest.raises(BudgetError, match=r"sssp on <Graph: .*> needs at least .* near memory \(vertex state .*\); got 10 kB") as caught:
         ist.sssp(graph, 0, memory="10kB")
-    least = str(caught.value).split("--memory ")[1].split()[0].rstrip(".")
+    least = str(caught.value).split("memory='")[1].split("'")[0]
     expected = ist.sssp(graph, 0).values
     for policy in ("filter", "emogi", "auto"):
         result = ist.sssp(graph, 0, memory=least, policy=policy)

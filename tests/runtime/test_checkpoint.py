@@ -445,7 +445,7 @@ def test_programs_that_use_all_memory_go_on_with_what_they_had(name, undirected,
     run = RUNS[name]
     expected = run(undirected, **FAR)
     stopped(run, undirected, folder, 2, policy="filter", memory="300%")
-    with pytest.raises(BudgetError, match=r"iteration-1: was written with a budget of .* give --memory [0-9]+, or give --restart"):
+    with pytest.raises(BudgetError, match=r"iteration-1: was written with a budget of .* give memory=[0-9]+, or give --restart"):
         run(undirected, checkpoint=folder, policy="filter", memory="150%")
     assert_same(name, expected, run(undirected, checkpoint=folder, policy="filter", memory="400%"))
 

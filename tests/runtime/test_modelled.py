@@ -207,7 +207,7 @@ def test_betweenness_fits_where_its_smallest_batch_does(graph: Any, tmp_path: Pa
     expected = ist.betweenness_centrality(graph, sources=sources).values
     with pytest.raises(ist.BudgetError) as least:
         ist.betweenness_centrality(graph, sources=sources, device=DEVICE, memory="100KB")
-    memory = re.search(r"--memory (\d+MB)", str(least.value))
+    memory = re.search(r"memory='(\d+MB)'", str(least.value))
     assert memory
     small = device(tmp_path / "small.toml", near_bytes=int(memory[1].removesuffix("MB")) * 10**6)
     for how in ({"device": DEVICE, "memory": memory[1]}, {"device": small}):

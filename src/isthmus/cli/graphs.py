@@ -50,7 +50,7 @@ DirectedOption = Annotated[
     bool | None, typer.Option("--directed/--undirected", help="Undirected: stored both ways. Default: as the input says, else directed.")
 ]
 WeightColumn = Annotated[
-    str | None, typer.Option(help="Column of the weight. Without it, weights are read only if the format defines them.")
+    str | None, typer.Option(help="Column of the weight, or none. Default: as the format defines, or a column named weight.")
 ]
 ParallelOption = Annotated[
     Parallel, typer.Option(help="Repeated edges: keep all, drop all but the first, or merge weights by min or sum.")
@@ -127,10 +127,6 @@ def built(build: Callable[[Any], Graph], as_json: bool, verb: str) -> None:
     facts(os.path.relpath(graph.path or ""), rows_of(graph) + rows_of_report(report, verb, seconds))
     for text in report.warnings:
         warn(text)
-    ignored = report.reader.get("columns_ignored")
-    if ignored:
-        columns = "one further column" if ignored == 1 else f"{ignored} further columns"
-        warn(f"{columns} ignored; --weight N uses column N as the weight")
 
 
 def summary(graph: Graph) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from isthmus.graph.ingest import Cleaning, Ingest, Report
 from isthmus.graph.store import MemoryStore, Store
 from isthmus.graph.writer import MemoryWriter, StoreWriter
 from isthmus.memory import Budget
+from isthmus.messages import warn
 from isthmus.progress import SILENT, Progress
 from isthmus.threads import Pool
 
@@ -133,4 +134,5 @@ def still_simple(source: EdgeSource, cleaning: Cleaning) -> Cleaning:
 def finished(store: Store | MemoryStore, report: Report) -> Graph:
     graph = Graph(store)
     graph.report = report
+    warn(report.warnings)
     return graph

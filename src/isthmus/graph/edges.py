@@ -45,6 +45,7 @@ class EdgeSource(ABC):
     name: str = "edges"  # for messages
     directed: bool | None = None  # as the input declares; None: it does not
     both_ways: bool = False  # undirected, and every edge arrives in both directions already
+    symmetric: bool = False  # every edge arrives in both directions, which are one edge if the graph becomes undirected
     weighted: bool = False
     ids: Literal["int", "string"] = "int"
     vertices: int | None = None  # if given, the vertices are 0 .. vertices - 1, with or without edges
@@ -55,6 +56,7 @@ class EdgeSource(ABC):
     weight_dtype: str = "float64"  # narrowest type that holds every weight: settled while reading
     salt: int = 0  # of the hash that represents string ids
     notes: tuple[str, ...] = ()  # notes to the user about this input
+    room: int | None = None  # bytes that one block may take, with all that reading it needs; None: no limit
     total: int | None = None
     unit: str = "edges"
 

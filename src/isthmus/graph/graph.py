@@ -13,6 +13,7 @@ from isthmus.errors import StoreError, UnknownVertexError
 from isthmus.graph.files import Array
 from isthmus.graph.snapshot import StoredSnapshot
 from isthmus.graph.store import MemoryStore, Store
+from isthmus.messages import option
 
 ENTRIES_AT_ONCE = 1024  # a binary search reads the remaining entries when they are this few
 
@@ -147,7 +148,8 @@ class Graph:
 
     def _need_in_edges(self, what: str) -> None:
         if not self.has_in_edges:
-            raise StoreError(f"{what} needs in-edges, and {self} was stored without them; ingest it again without --no-in-edges")
+            again = f"ingest it again without {option('in_edges', False)}"
+            raise StoreError(f"{what} needs in-edges, and {self} was stored without them; {again}")
 
     def info(self) -> dict[str, Any]:
         """What `isthmus info --json` prints."""

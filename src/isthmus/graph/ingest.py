@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.errors import GraphFormatError, OptionError
 from isthmus.graph.buckets import Buckets
 from isthmus.graph.edges import Blocks, EdgeBlock, EdgeSource, Waiting
@@ -35,6 +36,7 @@ from isthmus.graph.writer import Writer
 from isthmus.kernels import arcs
 from isthmus.kernels.compiling import COMPILING
 from isthmus.memory import Budget
+from isthmus.messages import option
 from isthmus.progress import SILENT, Progress
 from isthmus.threads import Pool
 
@@ -60,8 +62,8 @@ class Cleaning:
             raise OptionError(f"self loops: expected keep or drop, got {self.self_loops!r}")
         if self.parallel not in PARALLEL:
             raise OptionError(f"parallel edges: expected one of {', '.join(PARALLEL)}, got {self.parallel!r}")
-        if self.weight_dtype not in (None, "int32", "float32", "float64"):
-            raise OptionError(f"weight type: expected int32, float32 or float64, got {self.weight_dtype!r}")
+        if self.weight_dtype not in (None, "int32", "int64", "float32", "float64"):
+            raise OptionError(f"weight type: expected int32, int64, float32 or float64, got {self.weight_dtype!r}")
 
 
 @dataclass
@@ -95,6 +97,7 @@ class Ingest:
         self.directed = said if cleaning.directed is None else cleaning.directed
         if source.both_ways and self.directed:
             raise OptionError(f"{source.name} is undirected and holds each edge in both directions; it cannot become directed")
+        self.both_ways = source.both_ways or (source.symmetric and not self.directed)
         self._open = ExitStack()
         self._clock, self._compiled = time.perf_counter(), COMPILING.seconds
 
@@ -164,6 +167,7 @@ class Ingest:
     def _read(self, check: Callable[[EdgeBlock], EdgeBlock]) -> Blocks:
         """Read blocks of the source, count edges and report progress; at the end run the source's own check."""
         self.progress.stage("reading", self.source.total, self.source.unit)
+        self.source.room = max(self.budget.left // 4, sizes.now.least_room)
         self.report.edges_read = 0
         for block in self.source.blocks(self.pool):
             self.report.edges_read += block.sources.size
@@ -173,7 +177,8 @@ class Ingest:
         self.report.reader = self.source.report()
         if self.report.edges_read == 0:
             self.report.warnings.append(f"{self.source.name}: no edges")
-        self.report.warnings += [note for note in self.source.notes if note not in self.report.warnings]
+        else:
+            self.report.warnings += [note for note in self.source.notes if note not in self.report.warnings]
 
     def _collect(self, waiting: Waiting, declared: Waiting) -> tuple[int, int]:
         """Read everything; returns the lowest and the highest id."""
@@ -219,7 +224,7 @@ class Ingest:
         n = numbering.vertices
         bits = max(1, (n - 1).bit_length())
         computed = self.source.range if isinstance(self.source, Generator) else None
-        symmetrise = not self.directed and not self.source.both_ways
+        symmetrise = not self.directed and not self.both_ways
         ways = {"out": arcs.BOTH if symmetrise else arcs.FORWARD}
         if self.directed and self.cleaning.in_edges:
             ways["in"] = arcs.BACKWARD
@@ -227,7 +232,8 @@ class Ingest:
         drop = self.cleaning.self_loops == "drop"
         few = sample()
         stored = self._weight_dtype() if self.source.weighted else None
-        travels = "float64" if stored and how == arcs.SUM else stored
+        travels = self._summed_dtype() if stored and how == arcs.SUM else stored
+        doubles = symmetrise and self.cleaning.parallel in ("keep", "sum") and not isinstance(self.source, Generator)
         sides: dict[str, Buckets] = {}
         for side, way in ways.items():
             keys, _, _ = packed(few, bits, way, drop, None)
@@ -239,22 +245,26 @@ class Ingest:
             sides[side] = buckets
         self.report.spilled |= any(buckets.spilled for buckets in sides.values())
 
-        def scatter(item: tuple[int, EdgeBlock]) -> tuple[int, bool]:
+        def scatter(item: tuple[int, EdgeBlock]) -> tuple[int, bool, int]:
             index, block = item
             loops = 0
             if travels is not None:
                 block.weights = self._converted(block.weights, travels)
+            unequal = imbalance(block) if doubles else 0
             for side, way in ways.items():
                 keys, weights, loops = packed(block, bits, way, drop, travels)
                 sides[side].add(index, keys, weights)
-            return loops, block.weights is not None and bool((block.weights < 0).any())
+            return loops, block.weights is not None and bool((block.weights < 0).any()), unequal
 
-        loops, negative = 0, computed is not None and computed.low < 0
-        for more, below in self.pool.map(scatter, enumerate(blocks)):
+        loops, negative, unequal = 0, computed is not None and computed.low < 0, 0
+        for more, below, other in self.pool.map(scatter, enumerate(blocks)):
             loops += more
             negative |= below
+            unequal += other
         self._lap("scatter")
-        if self.source.both_ways:  # each edge was read from both ends, a self loop once
+        if doubles and unequal % (1 << 64) == 0 and self.report.edges_read > loops:
+            self.report.warnings.append(self._doubled())
+        if self.both_ways:  # each edge was read from both ends, a self loop once
             self.report.edges_read = (self.report.edges_read + loops) // 2
         self.report.self_loops_seen = loops
         self.report.self_loops_dropped = loops if drop else 0
@@ -294,14 +304,30 @@ class Ingest:
         done = {"self_loops": self.cleaning.self_loops, "parallel": self.cleaning.parallel}
         return {**done, **self.source.origin(), **{name: how for name, how in done.items() if how != "keep"}}
 
+    def _doubled(self) -> str:
+        """The note about an input that lists every edge twice, once from each end."""
+        what = "adds its weight twice" if self.cleaning.parallel == "sum" else "stores it twice"
+        return (
+            f"{self.source.name}: every edge is listed in both directions, and {option('directed', False)} {what}; "
+            f"give {option('parallel', 'drop')} to keep one edge per pair"
+        )
+
     def _weight_dtype(self) -> str:
-        """The stored type of weights: as requested, else the narrowest that holds all of them exactly."""
+        """The stored type of weights: as requested, else the narrowest that holds all of them, and their sums, exactly."""
         found, asked = self.source.weight_dtype, self.cleaning.weight_dtype
-        if asked == "int32" and found != "int32":
-            raise OptionError(f"{self.source.name}: some weights are not 32-bit whole numbers; int32 cannot hold them")
-        if found == "int32" and asked is None and self.cleaning.parallel == "sum":
-            return "float64"  # a sum of 32-bit weights may need more than 32 bits
-        return asked or found
+        if asked in ("int32", "int64") and found not in ("int32", asked):
+            raise OptionError(f"{self.source.name}: some weights are not {asked[3:]}-bit whole numbers; {asked} cannot hold them")
+        if self.cleaning.parallel != "sum" or asked not in (None, "int64"):
+            return asked or found
+        if found == "int64" and asked is None:
+            self.report.warnings.append(f"{self.source.name}: sums of whole weights beyond 32 bits are stored as float64")
+        elif found == "int64":
+            raise OptionError(f"{self.source.name}: sums of whole weights beyond 32 bits may not fit int64; give float64")
+        return self._summed_dtype()
+
+    def _summed_dtype(self) -> str:
+        """The type that adds weights: int64 holds the sum of up to 2**32 weights of 32 bits."""
+        return "int64" if self.source.weight_dtype == "int32" else "float64"
 
     def _converted(self, weights: Array | None, dtype: str) -> Array:
         """Weights converted to another type; an error if one does not fit."""
@@ -345,6 +371,14 @@ def packed(block: EdgeBlock, bits: int, way: int, drop: bool, dtype: Any) -> tup
     kept = None if dtype is None else np.empty(most, dtype)
     count, loops = arcs.pack(block.sources, block.targets, weights, bits, way, drop, keys, kept)
     return keys[:count], None if kept is None else kept[:count], loops
+
+
+def imbalance(block: EdgeBlock) -> int:
+    """A hash sum that is 0 modulo 2**64 over all edges if every one is there in both directions, with the same weight."""
+    weights = None
+    if block.weights is not None:
+        weights = block.weights.view(f"i{block.weights.itemsize}").astype(np.int64, copy=False)
+    return int(arcs.imbalance(block.sources, block.targets, weights))
 
 
 def extreme(block: EdgeBlock, pick: Any) -> tuple[int, int]:

@@ -21,8 +21,8 @@ VERSION = 1
 NAME = "manifest.json"
 MAX_BYTES = 1 << 20  # far above the size of any manifest
 DTYPES = {
-    "out.offsets": {"int64"}, "out.targets": {"uint32", "uint64"}, "out.weights": {"int32", "float32", "float64"},
-    "in.offsets": {"int64"}, "in.targets": {"uint32", "uint64"}, "in.weights": {"int32", "float32", "float64"},
+    "out.offsets": {"int64"}, "out.targets": {"uint32", "uint64"}, "out.weights": {"int32", "int64", "float32", "float64"},
+    "in.offsets": {"int64"}, "in.targets": {"uint32", "uint64"}, "in.weights": {"int32", "int64", "float32", "float64"},
     "ids.values": {"int64", "uint64"}, "ids.offsets": {"int64"}, "ids.bytes": {"uint8"},
     "order.to_natural": {"uint32", "uint64"}, "order.from_natural": {"uint32", "uint64"},
 }  # fmt: skip

@@ -24,6 +24,7 @@ from isthmus.graph.numbering import Table, sorted_keys
 from isthmus.graph.writer import Writer
 from isthmus.kernels import ids
 from isthmus.memory import Budget, format_size
+from isthmus.messages import option
 from isthmus.threads import Pool
 
 HELD = 0.65  # of the remaining budget, for sorting; waiting edges use the rest
@@ -82,9 +83,10 @@ class Names:
             config={"memory_limit": f"{limit}B", "temp_directory": str(folder / "duckdb"), "threads": threads},
         )
         self._base.execute("SET preserve_insertion_order = false")
+        self._base.execute("SET enable_progress_bar = false")  # it would go to standard output
         self._base.execute("CREATE TABLE names (name BLOB)")
         self._staged: list[Any] = []
-        self._rows = 0
+        self._rows = self._bytes = 0
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -94,7 +96,7 @@ class Names:
         except self._duckdb.OutOfMemoryException as error:
             raise BudgetError(
                 f"the string ids do not sort within {format_size(self._held)}, their share of a budget of "
-                f"{format_size(self._budget.limit)}; give --memory {self._budget.limit // 500_000 + 1}MB or more"
+                f"{format_size(self._budget.limit)}; give {option('memory', f'{self._budget.limit // 500_000 + 1}MB')} or more"
             ) from error
         except self._duckdb.IOException as error:
             raise StoreError(f"{self._folder}: cannot sort the string ids: {str(error).splitlines()[0]}") from error
@@ -102,7 +104,8 @@ class Names:
     def add(self, names: Any) -> None:
         self._staged.append(names)
         self._rows += len(names)
-        if self._rows >= sizes.now.staged_names:
+        self._bytes += names.nbytes
+        if self._rows >= sizes.now.staged_names or self._bytes >= sizes.now.staged_bytes:
             self._flush()
 
     def _flush(self) -> None:
@@ -112,7 +115,7 @@ class Names:
                 self._base.register("staged", staged)
                 self._base.execute("INSERT INTO names SELECT DISTINCT name FROM staged")
                 self._base.unregister("staged")
-        self._staged, self._rows = [], 0
+        self._staged, self._rows, self._bytes = [], 0, 0
 
     def _distinct(self) -> Iterator[Any]:
         with self._guarded():

@@ -47,7 +47,10 @@ class Store:
         except FileNotFoundError:
             raise StoreError(f"{self.path}: no such store") from None
         except NotADirectoryError:
-            raise StoreError(f"{self.path}: is not an Isthmus store (a store is a folder)") from None
+            raise StoreError(
+                f"{self.path}: is a file, expected a store, which is a folder; "
+                "isthmus ingest (from Python isthmus.ingest or isthmus.read) reads a graph from a file"
+            ) from None
         except OSError as error:
             raise StoreError(f"{self.path}: {error.strerror}") from error
 

@@ -26,6 +26,7 @@ from isthmus.graph.manifest import NAME, Manifest, Section
 from isthmus.graph.sealing import digest
 from isthmus.graph.store import CHECKSUMS, SUFFIX, MemoryStore, Store
 from isthmus.memory import Budget, format_size
+from isthmus.messages import option
 
 STAGING = 4 << 20  # one direct write; larger ones were no faster
 RENAME_EXCHANGE, AT_FDCWD = 2, -100
@@ -180,7 +181,7 @@ class StoreWriter:
         if not os.path.lexists(self.target):
             return
         if not self._overwrite:
-            raise StoreError(f"{self.target}: exists already; give --overwrite (overwrite=True) to replace it")
+            raise StoreError(f"{self.target}: exists already; give {option('overwrite', True)} to replace it")
         if not (self.target / NAME).is_file():
             raise StoreError(f"{self.target}: exists and is not an Isthmus store; not replacing it")
 

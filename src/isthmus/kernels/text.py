@@ -5,8 +5,9 @@ blanks (runs of spaces or tabs) or by one comma or semicolon with blanks around 
 newline is ignored, and so are empty lines and lines that start with a comment character. Any of these ends an
 integer; other fields end only at the file's `separator`, so that "New York,Boston" is two fields.
 
-Numbers are read exactly: an integer that does not fit 64 bits is an error, and the C library reads a decimal that
-double arithmetic cannot round correctly.
+Numbers are read exactly: an id that does not fit 64 bits is an error, and the C library reads a decimal that
+double arithmetic cannot round correctly. A whole weight is also read as an integer; the type of the array of weights
+says which of the two is kept.
 """
 # ruff: noqa: SIM109, SIM110 - comparisons spelt out compile to fewer branches than a search in a tuple
 
@@ -16,7 +17,8 @@ import ctypes
 from typing import Any
 
 import numpy as np
-from numba import float64, intp, uint8, uint64
+from numba import float64, int64, intp, types, uint8, uint64
+from numba.extending import overload
 
 from isthmus.kernels.compile import c_function, inline, kernel
 
@@ -28,6 +30,7 @@ NEWLINE, RETURN, TAB, SPACE, COMMA, SEMICOLON, QUOTE = 10, 13, 9, 32, 44, 59, 34
 POWERS_OF_TEN = 10.0 ** np.arange(23)  # exact in double precision
 LAST_EXACT = 1 << 53
 INT32_MAX = 2**31 - 1
+INT64_MAX = 2**63 - 1
 
 strtod_l = c_function("strtod_l", float64, intp, intp, intp)
 
@@ -136,7 +139,10 @@ def read_integer(text: Any, p: Any) -> Any:
 
 @inline
 def read_number(text: Any, p: Any, locale: Any) -> Any:
-    """(value, is_integer, end) of a decimal number; end is `p` when there is none."""
+    """(value, is_integer, the integer, end) of a decimal number; end is `p` when there is none.
+
+    A whole number beyond 64 bits counts as a fraction: no integer type holds it.
+    """
     q = p
     negative = text[q] == 45
     if negative or text[q] == 43:
@@ -157,7 +163,7 @@ def read_number(text: Any, p: Any, locale: Any) -> Any:
             break
         q += 1
     if digits == 0:
-        return 0.0, False, p
+        return 0.0, False, int64(0), p
     if text[q] == 101 or text[q] == 69:  # exponent
         integer = False
         r = q + 1
@@ -170,7 +176,7 @@ def read_number(text: Any, p: Any, locale: Any) -> Any:
             exponent = min(exponent * 10 + (text[r] - 48), 100_000)
             r += 1
         if r == first:
-            return 0.0, False, p
+            return 0.0, False, int64(0), p
         q = r
         scale += -exponent if down else exponent
     if digits <= 19 and mantissa <= uint64(LAST_EXACT) and -22 <= scale <= 22:
@@ -183,7 +189,33 @@ def read_number(text: Any, p: Any, locale: Any) -> Any:
             value = -value
     else:
         value = strtod_l(text.ctypes.data + p, 0, locale)
-    return value, integer, q
+    if abs(value) < LAST_EXACT:
+        whole = int64(value)
+    else:
+        integer &= digits <= 19 and mantissa <= uint64(INT64_MAX)  # more than 19 digits may have overflowed
+        whole = -int64(mantissa) if negative else int64(mantissa)
+    return value, integer, whole, q
+
+
+def keep_weight(weights: Any, e: Any, value: Any, whole: Any) -> Any:
+    """Write a weight into an array of float64 or int64; None: nowhere."""
+    raise NotImplementedError("compiled")
+
+
+@overload(keep_weight, strict=False)  # not strict: the functions have no annotations
+def keep_weight_compiled(weights: Any, e: Any, value: Any, whole: Any) -> Any:
+    if not isinstance(weights, types.Array):
+        return lambda weights, e, value, whole: None
+    if isinstance(weights.dtype, types.Float):
+
+        def keep(weights, e, value, whole):  # type: ignore[no-untyped-def]
+            weights[e] = value
+    else:
+
+        def keep(weights, e, value, whole):  # type: ignore[no-untyped-def]
+            weights[e] = whole
+
+    return keep
 
 
 @inline
@@ -199,18 +231,18 @@ def not_a_number_word(text: Any, p: Any) -> Any:
 
 @inline
 def read_weight(text: Any, p: Any, allow_negative: Any, locale: Any, separator: Any) -> Any:
-    """(status, value, is_integer, end) of a weight field."""
-    value, integer, q = read_number(text, p, locale)
+    """(status, value, is_integer, the integer, end) of a weight field."""
+    value, integer, whole, q = read_number(text, p, locale)
     # A comma that does not separate fields is a decimal comma, which is not supported.
     if q == p or not ends_field(text[q]) or (text[q] == COMMA and separator != COMMA):
         if not_a_number_word(text, p):
-            return NOT_FINITE, 0.0, False, q
-        return BAD_WEIGHT, 0.0, False, q
+            return NOT_FINITE, 0.0, False, whole, q
+        return BAD_WEIGHT, 0.0, False, whole, q
     if not np.isfinite(value):
-        return NOT_FINITE, 0.0, False, q
+        return NOT_FINITE, 0.0, False, whole, q
     if value < 0 and not allow_negative:
-        return NEGATIVE, 0.0, False, q
-    return OK, value, integer, q
+        return NEGATIVE, 0.0, False, whole, q
+    return OK, value, integer, whole, q
 
 
 @inline
@@ -243,7 +275,7 @@ def parse_integer_edges(
 ) -> Any:  # fmt: skip
     """Fill `sources`, `targets` (uint32 or uint64) and, unless None, `weights` from whole lines of `text`.
 
-    `columns` holds the field numbers of source, target and weight (-1: none). Returns (status, edges, where,
+    `columns` holds the field numbers of source, target and weight (-1: none); `weights` is float64 or int64. Returns (status, edges, where,
     flags); `where` is the start of the offending line. WIDE: an id does not fit the arrays' type.
     """
     limit = uint64(0xFFFFFFFF) if sources.itemsize == 4 else uint64(0xFFFFFFFFFFFFFFFF)
@@ -288,15 +320,14 @@ def parse_integer_edges(
                     targets[edges] = value
                 p = q
             elif column == weight_column:
-                status, weight, integer, p = read_weight(text, p, allow_negative, locale, separator)
+                status, weight, integer, whole, p = read_weight(text, p, allow_negative, locale, separator)
                 if status != OK:
                     return status, edges, line, flags
                 if not integer:
                     flags |= SAW_FRACTION
                 elif weight > INT32_MAX or weight < -INT32_MAX:
                     flags |= SAW_LARGE_WEIGHT
-                if weights is not None:
-                    weights[edges] = weight
+                keep_weight(weights, edges, weight, whole)
             else:
                 start, end, p = field_end(text, p, separator)
                 if end < start or not ends_text_field(text, p, separator):
@@ -334,15 +365,14 @@ def split_string_edges(
             if text[p] == NEWLINE or text[p] == RETURN:
                 return MISSING, edges, line, flags
             if column == weight_column:
-                status, weight, integer, p = read_weight(text, p, allow_negative, locale, separator)
+                status, weight, integer, whole, p = read_weight(text, p, allow_negative, locale, separator)
                 if status != OK:
                     return status, edges, line, flags
                 if not integer:
                     flags |= SAW_FRACTION
                 elif weight > INT32_MAX or weight < -INT32_MAX:
                     flags |= SAW_LARGE_WEIGHT
-                if weights is not None:
-                    weights[edges] = weight
+                keep_weight(weights, edges, weight, whole)
             else:
                 start, end, p = field_end(text, p, separator)
                 needed = column == source_column or column == target_column

@@ -18,6 +18,7 @@ from isthmus.graph.files import BLOCK
 from isthmus.graph.snapshot import Snapshot
 from isthmus.link.device import Device
 from isthmus.memory import DEFAULT_SHARE, available, format_size, parse_size
+from isthmus.messages import option
 from isthmus.policies.recipe import Recipe
 from isthmus.programs.program import Program
 
@@ -87,7 +88,7 @@ def split_budget(
     if budget < least:
         raise BudgetError(
             f"{program.name} on {graph} needs at least {format_size(least)} near memory (vertex state {format_size(vertex)}); "
-            f"got {format_size(budget)}. Give --memory {least // 10**6 + 1}MB or more"
+            f"got {format_size(budget)}. Give {option('memory', f'{least // 10**6 + 1}MB')} or more"
         )
     room = budget - vertex
     # A recipe chosen by name moves edges even when they would fit, unless the budget is the default.

@@ -28,7 +28,7 @@ class Call:
     ) -> None:
         self._session, self._name, self._watch, self._say, self._checkpoints = session, name, watch, say, checkpoints
         self._passes: list[Execution] = []
-        self._notes: list[str] = []
+        self.notes: list[str] = []  # about the answer; those about the run itself are in the trace only
         self.trace = Trace()
 
     @property
@@ -51,8 +51,8 @@ class Call:
         planned(program, self._session)
 
     def note(self, text: str) -> None:
-        if text not in self._notes:
-            self._notes.append(text)
+        if text not in self.notes:
+            self.notes.append(text)
 
     def __call__(self, program: Program) -> Answer:
         found = execute(program, self._session, self._watch, self._say, self._checkpoints.next_pass(program))
@@ -67,7 +67,7 @@ class Call:
 
     def summary(self, answer: Answer) -> dict[str, Any]:
         """The summary of an answer, with the seconds and transfers of all passes added up."""
-        self.trace.notes += [note for note in self._notes if note not in self.trace.notes]
+        self.trace.notes += [note for note in self.notes if note not in self.trace.notes]
         main = next((each for each in self._passes if each.program is answer.program), self._passes[-1])
         device = name_of(self._session.settings.device, self._session.model)
         parts = [summary_of(each, self._session, device) for each in self._passes]

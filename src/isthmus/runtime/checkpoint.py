@@ -31,6 +31,7 @@ from isthmus.graph.sealing import digest
 from isthmus.graph.snapshot import Snapshot
 from isthmus.graph.store import is_store
 from isthmus.memory import available, format_size
+from isthmus.messages import option
 from isthmus.programs.algorithm import Algorithm
 from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime.budget import Split
@@ -55,7 +56,7 @@ def checkpoints_of(
     """
     if checkpoint is None:
         if restart:
-            raise OptionError("restart: expected a folder of checkpoints to start over in; give --checkpoint (checkpoint=)")
+            raise OptionError(f"restart: expected a folder of checkpoints to start over in; give {option('checkpoint')}")
         return RunCheckpoints()
     return Checkpoints(Path(checkpoint), checkpoint_every, restart, graph, described(algorithm, args, named), keep_checkpoint)
 
@@ -163,7 +164,7 @@ class Checkpoint:
                 then, now = format_size(facts["budget"]), format_size(near.budget)
                 raise BudgetError(
                     f"{self._saved.folder}: was written with a budget of {then}, and {now} is too little to resume; "
-                    f"give --memory {facts['budget']}, or {ANEW}"
+                    f"give {option('memory', facts['budget'])}, or {ANEW}"
                 )
         self._budget = {"budget": near.budget, "room": near.state + spare}
         return spare

@@ -15,6 +15,7 @@ from isthmus.link.link import Moved
 from isthmus.link.measure import ignore
 from isthmus.link.model import ModelLink
 from isthmus.memory import peak_rss
+from isthmus.messages import option
 from isthmus.policies.recipe import Recipe
 from isthmus.policies.recipes import recipe
 from isthmus.programs.program import Facts, NearEdges, Program, State
@@ -59,11 +60,13 @@ def planned(program: Program, session: Session) -> Split:
     """Split the session's budget for a program, or raise BudgetError."""
     graph, settings, model = session.graph.snapshot, session.settings, session.model
     if "in" in program.sides and not graph.has_in_edges:
-        raise StoreError(f"{program.name} follows in-edges, and {graph} was stored without them; ingest it again without --no-in-edges")
+        again = f"ingest it again without {option('in_edges', False)}"
+        raise StoreError(f"{program.name} follows in-edges, and {graph} was stored without them; {again}")
     split = split_for(program, graph, recipe_for(program, session), model, settings.memory, session.team.size, settings.policy)
     if graph.path is None and not split.resident and settings.far == "auto" and model is None:
         if settings.memory is not None and settings.policy == "auto":
-            raise BudgetError(f"{graph} is in memory already and does not fit the budget; ingest it into a store, or raise --memory")
+            instead = f"ingest it into a store, or raise {option('memory')}"
+            raise BudgetError(f"{graph} is in memory already and does not fit the budget; {instead}")
         split.resident = True
     return split
 

@@ -18,6 +18,7 @@ from typing import Any, Self, Unpack
 
 from isthmus.errors import IsthmusError, OptionError
 from isthmus.graph.graph import Graph
+from isthmus.messages import warn
 from isthmus.programs.algorithm import Algorithm, Answer
 from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.programs.program import Program
@@ -103,12 +104,14 @@ class Session:
                     call = Call(self, algorithm.name, watch, say, checkpoints)
                     answer = algorithm(call, *args, **own)
                     checkpoints.over(call.trace.notes)
-                return self._result(algorithm, answer, call)
+                result = self._result(algorithm, answer, call)
             except BaseException:
                 self.holdings.drop()
                 raise
             finally:
                 self._busy = False
+        warn(call.notes)
+        return result
 
     def _result(self, algorithm: Algorithm, answer: Answer, call: Call) -> Result:
         facts = call.summary(answer)

@@ -10,7 +10,7 @@ import pytest
 from tests.naive import assert_graph, clean
 
 import isthmus as ist
-from isthmus.errors import GraphFormatError, OptionError
+from isthmus.errors import BudgetError, GraphFormatError, OptionError
 from isthmus.graph.formats import columns
 
 EDGES = [(3, 7, 0.5), (7, 9, 1.5), (9, 3, 2.5), (3, 9, 3.5)]
@@ -195,11 +195,92 @@ def test_a_footer_that_promises_other_rows(tmp_path, monkeypatch):
         ist.read(path)
 
 
+# ---- files that claim much
+
+
+LONG = "x" * 3000
+
+
+def repeated(value, rows):
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([value]))
+
+
+BOMBS = {
+    "dictionary.parquet": lambda path: pq.write_table(pa.table({"u": repeated(LONG, 5000), "v": repeated("y", 5000)}), path),
+    "snappy.parquet": lambda path: pq.write_table(
+        pa.table({"u": [LONG] * 5000, "v": ["y"] * 5000}), path, compression="snappy", use_dictionary=False
+    ),
+    "beginnings.parquet": lambda path: pq.write_table(
+        pa.table({"u": [f"{LONG}{i}" for i in range(5000)], "v": ["y"] * 5000}), path, use_dictionary=False,
+        column_encoding={"u": "DELTA_BYTE_ARRAY", "v": "PLAIN"},
+    ),
+    "dictionary.feather": lambda path: feather.write_feather(pa.table({"u": repeated(LONG, 5000), "v": repeated("y", 5000)}), path),
+    "strings.feather": lambda path: feather.write_feather(
+        pa.table({"u": [LONG] * 5000, "v": ["y"] * 5000}), path, compression="zstd"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_strings_that_repeat_are_counted_as_often_as_they_occur(tmp_path, sized, name):
+    BOMBS[name](tmp_path / name)
+    sized(free_expansion=1 << 20)
+    with pytest.raises(GraphFormatError, match=rf"{name}: \d+ bytes decompress to more than \d+; .*max_expansion="):
+        ist.read(tmp_path / name, max_expansion=1)
+    assert ist.read(tmp_path / name, max_expansion=10**6).edges == 5000
+
+
+@pytest.mark.parametrize("name", ["dictionary.parquet", "beginnings.parquet", "snappy.parquet"])
+def test_few_rows_at_a_time(tmp_path, sized, monkeypatch, name):
+    """However many rows repeat a long string, Arrow is asked for few of them at once."""
+    BOMBS[name](tmp_path / name)
+    sized(least_room=1 << 24)
+    asked = []
+
+    class Watched(pq.ParquetFile):
+        def iter_batches(self, rows, *args, **options):
+            asked.append(rows)
+            return super().iter_batches(rows, *args, **options)
+
+    monkeypatch.setattr(columns.pq, "ParquetFile", Watched)
+    assert ist.read(tmp_path / name, memory="300MB").edges == 5000
+    assert max(asked) * len(LONG) <= max(1 << 24, 300_000_000 // 4)
+
+
+@pytest.mark.parametrize("name", ["dictionary.parquet", "snappy.parquet", "strings.feather"])
+def test_a_page_that_does_not_fit_is_refused_before_it_is_decoded(tmp_path, sized, monkeypatch, name):
+    BOMBS[name](tmp_path / name)
+    sized(least_room=1 << 10, least_name_bytes=1 << 10)
+    monkeypatch.setattr(columns, "batches", lambda *_: pytest.fail("decoded"))
+    what = "a batch" if name.endswith("feather") else "a page of column 'u'"
+    with pytest.raises(BudgetError, match=rf"{name}: {what} decompresses to .*, and the budget leaves .* for it; raise memory="):
+        ist.read(tmp_path / name, memory=20_000)
+
+
+def test_rows_beyond_any_measure_are_refused_by_the_footer(tmp_path, sized, monkeypatch):
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"u": np.zeros(100_000, np.int64), "v": np.zeros(100_000, np.int64)}), path)
+    sized(free_expansion=1 << 16)
+    monkeypatch.setattr(columns, "pages_of", lambda *_: pytest.fail("looked at"))
+    with pytest.raises(GraphFormatError, match=r"rows.parquet: \d+ bytes decompress to more than \d+"):
+        ist.read(path, max_expansion=1)
+
+
+@pytest.mark.parametrize("name", ["edges.parquet", "edges.arrow", "edges.arrows"])
+def test_ids_that_are_not_utf8_are_named(tmp_path, name):
+    """Arrow takes the word of a file that its strings are UTF-8."""
+    strings = pa.array([b"a", b"b", b"\xffc"]).view(pa.string())
+    WRITERS[name](pa.table({"u": strings, "v": ["x", "y", "z"]}), tmp_path / name)
+    expected = rf"{name}: (row 2: expected an id in UTF-8 in column 'u', got b'.xffc'|damaged: .*UTF8)"
+    with pytest.raises(GraphFormatError, match=expected):
+        ist.read(tmp_path / name)
+
+
 @pytest.mark.parametrize("name", ["bomb.parquet", "bomb.feather"])
 def test_a_small_file_that_grows_without_end(tmp_path, sized, name):
     table = pa.table({"source": np.zeros(500_000, np.int64), "target": np.ones(500_000, np.int64)})
     WRITERS["edges.pq" if name.endswith("parquet") else "edges.feather"](table, tmp_path / name)
     sized(free_expansion=1 << 16)
-    with pytest.raises(GraphFormatError, match=rf"{name}: \d+ bytes decompress to more than \d+; .*--max-expansion"):
+    with pytest.raises(GraphFormatError, match=rf"{name}: \d+ bytes decompress to more than \d+; .*max_expansion="):
         ist.read(tmp_path / name, max_expansion=5)
     assert ist.read(tmp_path / name, max_expansion=10**6).edges == 500_000

@@ -153,7 +153,7 @@ def test_properties_that_are_none(write):
 
 
 def test_string_ids_do_not_apply(write):
-    with pytest.raises(OptionError, match="--ids string does not apply"):
+    with pytest.raises(OptionError, match="ids='string' does not apply"):
         ist.read(write().with_suffix(".e"), ids="string")
 
 

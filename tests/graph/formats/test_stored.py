@@ -100,7 +100,7 @@ def test_negative_weights_stay_known(tmp_path):
 
 @pytest.mark.parametrize("option", ["source", "target", "weight", "vertices"])
 def test_options_without_a_meaning_here(tmp_path, option):
-    with pytest.raises(OptionError, match=f"is a store; --{option} does not apply"):
+    with pytest.raises(OptionError, match=f"is a store; {option}= does not apply"):
         ist.read(store(tmp_path), **{option: 1})
 
 

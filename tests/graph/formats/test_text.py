@@ -185,7 +185,7 @@ def test_negative_and_huge_ids_do_not_go_together(write, sized, apart):
 )  # fmt: skip
 def test_weights_are_read_as_python_reads_them(write, weight):
     graph = ist.read(write(f"1 2 {weight}\n"), weight=3)
-    assert graph.edge_weights(1, 2).tolist() == [float(weight)]
+    assert graph.edge_weights(1, 2).tolist() == [9007199254740993 if weight == "9007199254740993" else float(weight)]
 
 
 @settings(max_examples=30, deadline=None)
@@ -216,9 +216,25 @@ def test_a_decimal_point_whatever_the_locale(write):
     pytest.skip("no locale with a decimal comma is installed")
 
 
-@pytest.mark.parametrize(("content", "stored"), [("1 2 3\n", "int32"), ("1 2 3.0\n", "float64"), (f"1 2 {2**31}\n", "float64")])
-def test_the_type_of_weights(write, content, stored):
-    assert ist.read(write(content), weight=3).info()["weight_type"] == stored
+@pytest.mark.parametrize(("weight", "stored"), [("3", "int32"), ("3.0", "float64"), (2**31, "int64"), (2**63, "float64")])
+def test_the_type_of_weights(write, weight, stored):
+    assert ist.read(write(f"1 2 {weight}\n"), weight=3).info()["weight_type"] == stored
+
+
+@pytest.mark.parametrize("ids", ["int", "string"])
+def test_whole_weights_are_exact_to_64_bits(write, sized, ids):
+    sized(text_chunk=32)
+    weights = [5, 2**31, 2**53 + 1, 2**62 + 3, 2**63 - 1, -(2**53) - 1]
+    path = write("".join(f"0 {v} {w}\n" for v, w in enumerate(weights)) + f"0 6 {'0' * 20}7\n")
+    graph = ist.read(path, weight=3, ids=ids, allow_negative=True)
+    assert graph.info()["weight_type"] == "int64"
+    assert graph.store.read("out.weights").tolist() == [*weights, 7]
+
+
+def test_a_fraction_makes_large_weights_decimals(write, sized):
+    sized(text_chunk=32)
+    graph = ist.read(write(f"0 1 {2**53 + 1}\n0 2 0.5\n"), weight=3)
+    assert graph.store.read("out.weights").tolist() == [2.0**53, 0.5]
 
 
 @pytest.mark.parametrize(
@@ -231,8 +247,8 @@ def test_the_type_of_weights(write, content, stored):
         ("+Infinity", "expected a finite weight"),
         ("-inf", "expected a finite weight"),
         ("1e309", "expected a finite weight"),
-        ("-1", r"expected a weight of at least 0 \(--allow-negative admits others\)"),
-        ("-1e-300", r"expected a weight of at least 0 \(--allow-negative admits others\)"),
+        ("-1", r"expected a weight of at least 0 \(allow_negative=True admits others\)"),
+        ("-1e-300", r"expected a weight of at least 0 \(allow_negative=True admits others\)"),
         ("n", "expected a number as weight in column 3"),
         ("-n", "expected a number as weight in column 3"),
         ("-", "expected a number as weight in column 3"),
@@ -275,17 +291,17 @@ def test_weight_by_name_and_by_number(write, ids):
         ("7", "expected 'source target' with integer ids"),
         ("7 ", "expected 'source target' with integer ids"),
         ("7,", "expected 'source target' with integer ids"),
-        ("a 7", r"expected 'source target' with integer ids \(--ids string takes any text\)"),
-        ("7 b", r"expected 'source target' with integer ids \(--ids string takes any text\)"),
-        ("7x 8", r"expected 'source target' with integer ids \(--ids string takes any text\)"),
-        ("1.0 2", r"expected 'source target' with integer ids \(--ids string takes any text\)"),
-        ("1e3 2", r"expected 'source target' with integer ids \(--ids string takes any text\)"),
-        ("+7 8", r"expected 'source target' with integer ids \(--ids string takes any text\)"),
-        ("- 8", r"expected 'source target' with integer ids \(--ids string takes any text\)"),
-        (",7", r"expected 'source target' with integer ids \(--ids string takes any text\)"),
-        ("7,,8", r"expected 'source target' with integer ids \(--ids string takes any text\)"),
+        ("a 7", r"expected 'source target' with integer ids \(ids='string' takes any text\)"),
+        ("7 b", r"expected 'source target' with integer ids \(ids='string' takes any text\)"),
+        ("7x 8", r"expected 'source target' with integer ids \(ids='string' takes any text\)"),
+        ("1.0 2", r"expected 'source target' with integer ids \(ids='string' takes any text\)"),
+        ("1e3 2", r"expected 'source target' with integer ids \(ids='string' takes any text\)"),
+        ("+7 8", r"expected 'source target' with integer ids \(ids='string' takes any text\)"),
+        ("- 8", r"expected 'source target' with integer ids \(ids='string' takes any text\)"),
+        (",7", r"expected 'source target' with integer ids \(ids='string' takes any text\)"),
+        ("7,,8", r"expected 'source target' with integer ids \(ids='string' takes any text\)"),
         ("7 8\r9 10", "expected lines that end in a newline, not in a carriage return alone"),
-        ("\x00\x01", r"expected 'source target' with integer ids \(--ids string takes any text\)"),
+        ("\x00\x01", r"expected 'source target' with integer ids \(ids='string' takes any text\)"),
     ],
 )
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
@@ -296,10 +312,16 @@ def test_a_malformed_line_is_named(write, line, message, newline):
         ist.read(write(content))
 
 
-@pytest.mark.parametrize("line", ['a', 'a,', ',a', '"a,b', 'a,"b', '"a"x,b', '"",b', 'a,""'])
+@pytest.mark.parametrize("line", ['a', 'a,', ',a', '"a,b', 'a,"b', '"a"x,b'])
 def test_a_malformed_line_of_strings_is_named(write, line):
     with pytest.raises(GraphFormatError, match=rf"edges.csv:2: expected 'source target', got {re.escape(repr(line))}$"):
         ist.read(write(f"x,y\n{line}\nz,x\n", "edges.csv"), ids="string")
+
+
+@pytest.mark.parametrize("line", ['"",b', 'a,""'])
+def test_an_empty_id_is_refused(write, line):
+    with pytest.raises(GraphFormatError, match=rf"edges.csv:2: expected an id between the quotes, got {re.escape(repr(line))}$"):
+        ist.read(write(f"x,y\n{line}\nz,x\n", "edges.csv"))
 
 
 def test_ids_must_be_utf8(write):
@@ -308,8 +330,57 @@ def test_ids_must_be_utf8(write):
 
 
 def test_a_header_without_the_option_says_so(write):
-    with pytest.raises(GraphFormatError, match=r"edges.csv:1: .*--header skips a line of names.* got 'source,target'"):
+    with pytest.raises(GraphFormatError, match=r"edges.csv:1: .*header=True skips a line of names.* got 'source,target'"):
         ist.read(write("source,target\n1,2\n2,3\n", "edges.csv"))
+
+
+@pytest.mark.parametrize("content", ["source,target\na,b\n", "# x\nTo,From\na,b\nb,c\n", '"src","dst"\na,b\n', "source,target\n"])
+def test_names_read_as_an_edge_are_noticed(write, content):
+    with pytest.warns(ist.IsthmusWarning, match=r"edges.csv:[12]: '.*' looks like names of columns .*; give header=True"):
+        ist.read(write(content, "edges.csv"))
+
+
+def test_words_above_numbers_are_noticed(write):
+    with pytest.warns(ist.IsthmusWarning, match=r"edges.csv:1: 'person,friend' looks like names of columns"):
+        ist.read(write("person,friend\n1,2\n2,3\n", "edges.csv"), ids="string")
+
+
+@pytest.mark.parametrize("content", ["u,v\nv,w\n", "from,here\nhere,there\n", "a,b\n1,c\n"])
+def test_other_words_are_ids(write, recwarn, content):
+    ist.read(write(content, "edges.csv"))
+    assert len(recwarn) == 0
+
+
+def test_a_header_below_comments_is_hinted_at(write):
+    with pytest.raises(GraphFormatError, match=r"edges.csv:2: .*header=True skips a line of names.* got 'a,b'"):
+        ist.read(write("# comment\na,b\n1,2\n2,3\n", "edges.csv"))
+    with pytest.raises(GraphFormatError, match=r"edges.csv:1: .*weight in column 3 \(header=True skips a line of names\)"):
+        ist.read(write("a,b,weight\nx,y,2\n", "edges.csv"), weight=3)
+
+
+@pytest.mark.parametrize(
+    ("names", "columns"),
+    [("weight,dst,src", (2, 1, 0)), ("From,To,weight", (0, 1, 2)), ("x,target,source", (2, 1, None)), ("a,b,c", (0, 1, None))],
+)
+def test_a_header_tells_the_columns(write, names, columns):
+    rows = [(1, 2, 3), (4, 5, 6)]
+    edges = [tuple(None if column is None else row[column] for column in columns) for row in rows]
+    path = write(names + "\n" + "".join(",".join(map(str, row)) + "\n" for row in rows), "edges.csv")
+    assert_graph(ist.read(path, header=True), clean(edges))
+
+
+def test_a_header_gives_way_to_options(write):
+    path = write("source,target,weight\n1,2,3\n", "edges.csv")
+    assert_graph(ist.read(path, header=True, source="weight", target="source"), clean([(3, 1, None)]))
+    assert_graph(ist.read(path, header=True, weight="none"), clean([(1, 2, None)]))
+
+
+def test_a_column_that_may_hold_weights_is_noticed(write, recwarn):
+    with pytest.warns(ist.IsthmusWarning, match=r"edges.txt: one further column ignored; weight=3 reads a column as the weight"):
+        assert not ist.read(write("1 2 5\n")).weighted
+    ist.read(write("1 2 5\n"), weight="none")
+    ist.read(write("1 2 5 6\n"), weight=3)
+    assert len(recwarn) == 0
 
 
 def test_columns_that_are_not_there(write):
@@ -320,7 +391,7 @@ def test_columns_that_are_not_there(write):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"weight": "cost"}, "column 'cost' is a name; give --header"),
+        ({"weight": "cost"}, "column 'cost' is a name; give header=True"),
         ({"weight": "cost", "header": True}, "no column 'cost'; the header has u, v"),
         ({"source": 0}, "columns are counted from 1, got 0"),
         ({"source": -1}, "columns are counted from 1, got -1"),
@@ -439,7 +510,7 @@ def test_an_empty_file_is_no_gzip_file(write):
 def test_a_decompression_bomb_is_stopped(write, sized, name, pack):
     sized(free_expansion=1 << 16, text_chunk=1 << 14)
     path = write(pack(b"1 2\n" * 500_000), name)
-    with pytest.raises(GraphFormatError, match=rf"{name}: \d+ bytes decompress to more than \d+; .*--max-expansion"):
+    with pytest.raises(GraphFormatError, match=rf"{name}: \d+ bytes decompress to more than \d+; .*max_expansion="):
         ist.read(path, max_expansion=20)
     assert ist.read(path, max_expansion=100_000).edges == 500_000
 
@@ -514,6 +585,6 @@ def test_the_third_column_of_a_wel_file_is_its_weight(tmp_path):
 def test_what_is_no_edge_list_is_refused_by_its_ending(tmp_path, ending):
     path = tmp_path / f"g{ending}"
     path.write_text("0 1\n")
-    with pytest.raises(GraphFormatError, match=f"g{ending}: .*--format text"):
+    with pytest.raises(GraphFormatError, match=f"g{ending}: .*format='text'"):
         ist.read(path)
     assert ist.read(path, format="text").edges == 1

@@ -6,19 +6,23 @@ entry points `isthmus.formats`; see docs/plugins.md.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from isthmus.checks import is_real, whole
 from isthmus.errors import GraphFormatError, OptionError, PluginError
 from isthmus.graph.edges import EdgeSource
 from isthmus.graph.formats.format import Format, Option, unknown_option
+from isthmus.messages import option
 from isthmus.plugins import Catalogue, entry_points
 
 __all__ = ["FORMATS", "Format", "Option", "ReadOptions", "format_of", "open_source"]
 
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # s3://, https://; a Path has lost one of the two slashes
 COMPRESSED = (".gz", ".zst")  # the format is given by the ending before these
 # Endings of formats that would otherwise be read as text and give a wrong graph.
 REFUSED = {
@@ -53,8 +57,11 @@ class ReadOptions:
             raise OptionError(f"format: expected one of {FORMATS.unknown(self.format)}")
         if self.ids not in ("auto", "int", "string"):
             raise OptionError(f"ids: expected auto, int or string, got {self.ids!r}")
-        if self.vertices is not None and self.vertices < 0:
-            raise OptionError(f"vertices: expected at least 0, got {self.vertices}")
+        if self.vertices is not None and not is_real(self.vertices):
+            what = type(self.vertices).__name__
+            raise OptionError(f"vertices: expected how many there are, whose ids are 0, 1, 2, ..., got {what}")
+        if self.vertices is not None:
+            object.__setattr__(self, "vertices", whole("vertices", self.vertices, 0))
         if self.vertices is not None and self.ids == "string":
             raise OptionError("vertices: a count means ids 0, 1, 2, ...; it does not go with string ids")
 
@@ -90,6 +97,8 @@ def open_source(what: Any, options: ReadOptions) -> EdgeSource:
         return tables.open_object(what, options)
     path = Path(what)
     if not path.exists():
+        if ADDRESS.match(str(what)):
+            raise GraphFormatError(f"{what}: is an address, expected a file on this machine; download it first")
         raise GraphFormatError(f"{path}: no such file")
     if not path.is_file() and not path.is_dir():
         raise GraphFormatError(f"{path}: is a pipe or a device; expected a file, which can be read more than once")
@@ -102,7 +111,7 @@ def format_of(path: Path) -> str:
     if known is not None:
         return known
     if path.suffix.lower() in REFUSED:
-        raise GraphFormatError(f"{path}: {REFUSED[path.suffix.lower()]} (--format text reads it as an edge list all the same)")
+        raise GraphFormatError(f"{path}: {REFUSED[path.suffix.lower()]} ({option('format', 'text')} reads it as an edge list all the same)")
     if path.is_dir():
         inside = {format_of(file) for file in sorted(path.iterdir()) if file.is_file() and file.name[0] not in "._"}
         if len(inside) == 1:

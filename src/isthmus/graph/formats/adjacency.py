@@ -15,6 +15,7 @@ from isthmus.graph.formats import ReadOptions
 from isthmus.graph.formats.format import Format
 from isthmus.graph.formats.text import Lines, line_at, shortened
 from isthmus.kernels import text as kernels
+from isthmus.messages import option
 from isthmus.threads import Pool
 
 
@@ -22,14 +23,36 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
     if path.is_dir():
         raise GraphFormatError(f"{path}: is a folder; expected a text file")
     if options.ids == "string":
-        raise OptionError(f"{path}: adjacency lists hold integer ids; --ids string does not apply")
+        raise OptionError(f"{path}: adjacency lists hold integer ids; {option('ids', 'string')} does not apply")
     return AdjacencySource(path, options)
 
+
+SEPARATORS = (kernels.SPACE, kernels.TAB, kernels.COMMA, kernels.SEMICOLON)
 
 ADJACENCY = Format(
     "adjacency", open_path, endings=(".adj", ".adjlist"), words="adjacency lists as text",
     uses=("ids", "vertices", "comments", "max_expansion"), place=5,
 )  # fmt: skip
+
+
+class LongLines(Lines):
+    """Lines of any length: one that does not fit is read as several lines with the same source."""
+
+    continued = False  # whether the last line of the last array goes on
+
+    def __iter__(self) -> Iterator[tuple[Array, int]]:
+        for lines, done in super().__iter__():
+            yield lines, done
+            self.continued = False
+
+    def _broken(self, begun: Array) -> tuple[Array, Array]:
+        between = np.isin(begun, SEPARATORS)
+        ends = np.flatnonzero(between[1:] & ~between[:-1]) + 1  # where a field has ended
+        if ends.size < 2:
+            raise GraphFormatError(f"{self.path}: a word is longer than {self._chunk // 2} bytes; are these adjacency lists?")
+        source, cut = begun[: ends[0]], int(ends[-1])
+        self.continued = True
+        return np.append(begun[:cut], np.uint8(kernels.NEWLINE)), np.concatenate([source, begun[cut:]])
 
 
 class AdjacencySource(EdgeSource):
@@ -48,7 +71,8 @@ class AdjacencySource(EdgeSource):
     def blocks(self, pool: Pool) -> Iterator[EdgeBlock]:
         before = seen = 0
         self._alone = []
-        for text, done in Lines(self._path, self._options.max_expansion):
+        lines = LongLines(self._path, self._options.max_expansion)
+        for text, done in lines:
             most = int(kernels.count_fields(text))
             sources, targets, alone = (np.empty(most, np.uint64) for _ in range(3))
             status, edges, single, where, flags = kernels.parse_adjacency(text, self._comments, sources, targets, alone)
@@ -56,7 +80,7 @@ class AdjacencySource(EdgeSource):
                 number, line = line_at(text, where, before)
                 shape = "ids that fit 64 bits" if status == kernels.TOO_BIG else "'source target target ...' with integer ids"
                 raise GraphFormatError(f"{self._path}:{number}: expected {shape}, got {shortened(line)!r}")
-            before += int(kernels.count_lines(text))
+            before += int(kernels.count_lines(text)) - lines.continued
             seen |= flags
             if seen & kernels.SAW_NEGATIVE_ID and seen & kernels.SAW_HUGE_ID:
                 raise GraphFormatError(f"{self._path}: ids below 0 and above 2**63 - 1 in one file; no 64-bit type holds both")

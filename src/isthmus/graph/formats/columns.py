@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from isthmus import sizes
-from isthmus.errors import GraphFormatError
+from isthmus.errors import BudgetError, GraphFormatError
 from isthmus.graph.edges import EdgeSource
-from isthmus.graph.formats import ReadOptions
+from isthmus.graph.formats import ReadOptions, ipc
 from isthmus.graph.formats.format import Format
-from isthmus.graph.formats.tables import TableSource
+from isthmus.graph.formats.pages import BadPage, pages_of
+from isthmus.graph.formats.tables import STRING_BYTES, TableSource, text_lengths
+from isthmus.memory import format_size
+from isthmus.messages import option
 
+LEAST_ROW = 16  # bytes of an edge in memory: two ids
 USED = ("source", "target", "weight", "ids", "vertices", "allow_negative", "max_expansion")
 
 
@@ -41,18 +47,80 @@ PARQUET = Format("parquet", open_path, endings=(".parquet", ".pq"), words="a Par
 ARROW = Format("arrow", open_path, endings=(".arrow", ".feather", ".ipc", ".arrows"), words="an Arrow table", uses=USED, place=3)
 
 
-def capped(parts: list[Path], source: TableSource, max_expansion: float) -> Iterator[Any]:
-    """The batches of all parts; an error if they grow beyond `max_expansion` times the size of the files."""
-    size = sum(part.stat().st_size for part in parts)
-    limit = max(sizes.now.free_expansion, int(size * max_expansion))
-    expanded = 0
-    for batch in batches(parts, source.columns):
-        expanded += batch.nbytes
-        if expanded > limit:
+class Expansion:
+    """How much larger than their files the tables may become, and how much of them may be in memory at once."""
+
+    def __init__(self, parts: list[Path], source: TableSource, factor: float) -> None:
+        self._name, self._size = source.name, sum(part.stat().st_size for part in parts)
+        self._limit = max(sizes.now.free_expansion, int(self._size * factor))
+        self.room = source.room if source.room is not None else sys.maxsize
+
+    def check(self, size: int) -> None:
+        """Raise an error if the tables together have, or claim, more bytes than allowed."""
+        if size > self._limit:
             raise GraphFormatError(
-                f"{source.name}: {size} bytes decompress to more than {limit}; if that is right, give --max-expansion a larger factor"
+                f"{self._name}: {self._size} bytes decompress to more than {self._limit}; "
+                f"if that is right, give {option('max_expansion')} a larger factor"
             )
+
+    def check_room(self, part: Path, what: str, size: int) -> None:
+        """Raise an error if `size` bytes, which are decompressed at once, do not fit in memory."""
+        if size > self.room:
+            raise BudgetError(
+                f"{part}: {what} decompresses to {format_size(size)}, and the budget leaves {format_size(self.room)} for it; "
+                f"raise {option('memory')}, or write the file in smaller pieces"
+            )
+
+
+def capped(parts: list[Path], source: TableSource, max_expansion: float) -> Iterator[Any]:
+    """The batches of all parts, few rows at a time. What the files claim is checked before it is decoded, what they hold after."""
+    allowed = Expansion(parts, source, max_expansion)
+    rows_at_once = claimed(parts, source.columns, allowed)
+    expanded = 0
+    for batch in batches(parts, source.columns, rows_at_once):
+        expanded += sum(int(text_lengths(column).sum()) for column in batch.columns)
+        allowed.check(expanded)
         yield batch
+
+
+def claimed(parts: list[Path], wanted: list[str], allowed: Expansion) -> dict[Path, list[int]]:
+    """How many rows of each row group of the Parquet parts to decode at once; an error if a file claims too much."""
+    total = 0
+    rows_at_once: dict[Path, list[int]] = {}
+    for part in parts:
+        with reading(part), part.open("rb", buffering=0) as raw:
+            if part.suffix.lower() not in PARQUET.endings:
+                for claim in ipc.claims(raw.fileno()):
+                    allowed.check_room(part, "a batch", claim)
+                    total += claim
+                    allowed.check(total)
+                continue
+            with pq.ParquetFile(part) as file:
+                facts = file.metadata
+            allowed.check(facts.num_rows * LEAST_ROW)
+            rows_at_once[part] = []
+            for group in range(facts.num_row_groups):
+                rows, size = rows_of(part, raw.fileno(), facts.row_group(group), wanted, allowed)
+                rows_at_once[part].append(rows)
+                total += size
+                allowed.check(total)
+    return rows_at_once
+
+
+def rows_of(part: Path, file: int, group: Any, wanted: list[str], allowed: Expansion) -> tuple[int, int]:
+    """(Rows of a row group to decode at once, bytes that its pages claim)."""
+    total, row = 0, 1
+    for index in range(group.num_columns if group.num_rows else 0):  # without rows there need not be pages
+        chunk = group.column(index)
+        if chunk.path_in_schema.split(".")[0] not in wanted and chunk.path_in_schema not in wanted:
+            continue
+        widest = 1
+        for page in pages_of(file, chunk, allowed.room):
+            allowed.check_room(part, f"a page of column {chunk.path_in_schema!r}", page.size)
+            total += page.size
+            widest = max(widest, page.bytes_per_row)
+        row += widest
+    return max(1, min(sizes.now.block_edges // 4, allowed.room // row)), total
 
 
 def inspect(part: Path) -> tuple[Any, int]:
@@ -64,7 +132,7 @@ def inspect(part: Path) -> tuple[Any, int]:
         with pa.OSFile(str(part)) as raw:
             reader = open_arrow(raw)
             return reader.schema, 0
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:  # names of columns may be anything
         raise GraphFormatError(f"{part}: not a readable {part.suffix[1:]} file: {first_line(error)}") from error
 
 
@@ -77,18 +145,11 @@ def open_arrow(raw: Any) -> Any:
         return pa.ipc.open_stream(raw)
 
 
-def batches(parts: list[Path], wanted: list[str]) -> Iterator[Any]:
+def batches(parts: list[Path], wanted: list[str], rows_at_once: dict[Path, list[int]]) -> Iterator[Any]:
     for part in parts:
-        try:
-            if part.suffix.lower() in PARQUET.endings:
-                # No pre-buffering: it would hold whole row groups beside the budget.
-                with pq.ParquetFile(part, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True) as file:
-                    rows = 0
-                    for batch in file.iter_batches(sizes.now.block_edges // 4, columns=wanted, use_threads=False):
-                        rows += batch.num_rows
-                        yield batch
-                    if rows != file.metadata.num_rows:
-                        raise GraphFormatError(f"{part}: holds {rows} rows, its footer promises {file.metadata.num_rows}")
+        with reading(part):
+            if part in rows_at_once:
+                yield from parquet_batches(part, wanted, rows_at_once[part])
             else:
                 with pa.OSFile(str(part)) as raw:
                     reader = open_arrow(raw)
@@ -97,8 +158,41 @@ def batches(parts: list[Path], wanted: list[str]) -> Iterator[Any]:
                         batch = batch.select(wanted)
                         batch.validate(full=True)  # string offsets that point outside would crash the process
                         yield batch
-        except (pa.ArrowException, OSError) as error:
-            raise GraphFormatError(f"{part}: damaged: {first_line(error)}") from error
+
+
+def parquet_batches(part: Path, wanted: list[str], rows_at_once: list[int]) -> Iterator[Any]:
+    # No pre-buffering: it would hold whole row groups beside the budget.
+    with pq.ParquetFile(part, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True) as file:
+        rows = 0
+        for group, at_once in enumerate(rows_at_once):
+            for batch in gathered(file.iter_batches(at_once, row_groups=[group], columns=wanted, use_threads=False)):
+                rows += batch.num_rows
+                yield batch
+        if rows != file.metadata.num_rows:
+            raise GraphFormatError(f"{part}: holds {rows} rows, its footer promises {file.metadata.num_rows}")
+
+
+def gathered(small: Iterator[Any]) -> Iterator[Any]:
+    """The batches, the small ones joined: few rows cost as much to hand over as many."""
+    held: list[Any] = []
+    size = 0
+    for batch in small:
+        held.append(batch)
+        size += batch.nbytes
+        if size >= STRING_BYTES:
+            yield from pa.Table.from_batches(held).combine_chunks().to_batches()
+            held, size = [], 0
+    if held:
+        yield from pa.Table.from_batches(held).combine_chunks().to_batches()
+
+
+@contextmanager
+def reading(part: Path) -> Iterator[None]:
+    """Turn errors of Arrow, and of headers that do not follow the format, into ours."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeError, BadPage, ipc.BadMessage) as error:
+        raise GraphFormatError(f"{part}: damaged: {first_line(error)}") from error
 
 
 def first_line(error: BaseException) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from isthmus.errors import OptionError
 from isthmus.graph.edges import EdgeSource
+from isthmus.messages import option
 from isthmus.plugins import LAST
 
 if TYPE_CHECKING:
@@ -63,8 +64,7 @@ class Format:
         for each in fields(options):
             used = self.uses is None or each.name in self.uses or each.name in ALWAYS
             if not used and getattr(options, each.name) != each.default:
-                flag = each.name.replace("_", "-")
-                raise OptionError(f"{path}: is {self.words or f'of format {self.name}'}; --{flag} does not apply to it")
+                raise OptionError(f"{path}: is {self.words or f'of format {self.name}'}; {option(each.name)} does not apply to it")
 
     def settled(self, path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
         """Values of all options that only this format has."""

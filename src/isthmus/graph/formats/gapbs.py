@@ -23,6 +23,7 @@ from isthmus.graph.formats.format import Format
 from isthmus.graph.formats.lists import ListSource
 from isthmus.graph.formats.tables import check_weights
 from isthmus.kernels import arcs
+from isthmus.messages import option
 from isthmus.threads import Pool
 
 HEADER = 17
@@ -30,7 +31,7 @@ HEADER = 17
 
 def open_path(path: Path, options: ReadOptions) -> EdgeSource:
     if options.ids == "string":
-        raise OptionError(f"{path}: vertices are numbered from 0; --ids string does not apply")
+        raise OptionError(f"{path}: vertices are numbered from 0; {option('ids', 'string')} does not apply")
     return GapSource(path, options)
 
 

@@ -20,6 +20,7 @@ from isthmus.graph.formats import ReadOptions
 from isthmus.graph.formats.format import Format
 from isthmus.graph.formats.text import Lines, TextSource, line_at
 from isthmus.kernels import text as kernels
+from isthmus.messages import option
 
 
 def open_path(path: Path, options: ReadOptions) -> EdgeSource:
@@ -66,7 +67,7 @@ class GraphalyticsSource(TextSource):
             if not file.exists():
                 raise GraphFormatError(f"{file}: no such file; {path} needs it")
         if options.ids == "string":
-            raise OptionError(f"{path}: the ids of a Graphalytics graph are integers; --ids string does not apply")
+            raise OptionError(f"{path}: the ids of a Graphalytics graph are integers; {option('ids', 'string')} does not apply")
         super().__init__(edges, dataclasses.replace(options, ids="int"))
         if options.weight is None and (self._fields > 2 or properties.get("edge-properties.names")):
             self.options = dataclasses.replace(self.options, weight=3)
@@ -77,7 +78,8 @@ class GraphalyticsSource(TextSource):
             self.directed = properties["directed"].lower() == "true"
         self.declares_vertices = True
         if "directed" not in properties:
-            self.notes = (f"{path}: no .properties file says whether it is directed; taken as directed unless --undirected is given",)
+            unless = f"taken as directed unless {option('directed', False)} is given"
+            self.notes += (f"{path}: no .properties file says whether it is directed; {unless}",)
         self._seen_edges = 0
 
     def blocks(self, pool: Any) -> Iterator[EdgeBlock]:

@@ -6,6 +6,7 @@ Parquet and Arrow files (`columns`) are read through the same class.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,18 @@ from isthmus import sizes
 from isthmus.errors import GraphFormatError, OptionError
 from isthmus.graph.edges import EdgeBlock, EdgeSource
 from isthmus.graph.files import Array
-from isthmus.graph.formats import ReadOptions
+from isthmus.graph.formats import ReadOptions, naming
 from isthmus.graph.names import encode
+from isthmus.kernels import arcs
+from isthmus.messages import option
 from isthmus.threads import Pool
 
+NUMBER_BYTES = 8  # about as much as a number takes
 LAST_EXACT = 1 << 53  # above this, doubles cannot represent every integer
 STRING_EDGES = 1 << 16  # per block with string ids, which take many times their bytes during encoding
-INT32 = np.iinfo(np.int32)
-SOURCE_NAMES = ("source", "src", "from", "u")
-TARGET_NAMES = ("target", "destination", "dst", "dest", "to", "v")
+STRING_BYTES = 1 << 20  # of the ids of such a block, unless a single edge has more
+INT32, INT64 = np.iinfo(np.int32), np.iinfo(np.int64)
+WIDTHS = ("int32", "int64", "float64")  # types of weights, each wider than the ones before
 
 
 class TableSource(EdgeSource):
@@ -34,24 +38,35 @@ class TableSource(EdgeSource):
         self.name, self.options, self._batches = name, options, batches
         self.vertices = options.vertices
         names = list(schema.names)
-        self._columns = len(names)
-        self._source = self._column(names, options.source, SOURCE_NAMES, 0)
-        self._target = self._column(names, options.target, TARGET_NAMES, 1)
-        self._weight = self._column(names, options.weight, (), -1) if options.weight is not None else None
+        self._weight = self._weight_column(names)
+        ends = [name for name in names if options.weight is not None or name != self._weight]
+        self._source = self._column(ends, options.source, naming.SOURCE, 0)
+        self._target = self._column(ends, options.target, naming.TARGET, 1)
         self.weighted = self._weight is not None
         self.columns = [column for column in (self._source, self._target, self._weight) if column is not None]
         if len(set(self.columns)) < len(self.columns):
             raise OptionError(
                 f"{self.name}: source, target and weight must be different columns, got {', '.join(self.columns)}; "
-                f"name them with --source, --target and --weight out of {', '.join(names)}"
+                f"name them with {option('source')}, {option('target')} and {option('weight')} out of {', '.join(names)}"
             )
         text = any(is_string(field.type) for field in schema if field.name in (self._source, self._target))
         self.ids = "string" if options.ids == "string" or (options.ids == "auto" and text) else "int"
         if options.vertices is not None:
             self.ids = "int"
         self.check_schema(schema, self.name)
-        self._exact = True
+        self._ignored = [field.name for field in schema if field.name not in self.columns]
         self._huge = False
+        maybe = [field.name for field in schema if field.name in self._ignored and is_number(field.type)]
+        if maybe and not self.weighted and options.weight is None:
+            self.notes = (naming.ignored(name, len(self._ignored), maybe[0]),)
+
+    def _weight_column(self, names: list[str]) -> str | None:
+        """The column of the weights: the one asked for, else one that is named so."""
+        asked = self.options.weight
+        if asked is None:
+            taken = (self.options.source, self.options.target)
+            return naming.known([name for name in names if name not in taken], naming.WEIGHT)
+        return None if asked == naming.NONE and asked not in names else self._column(names, asked, (), -1)
 
     def _column(self, names: list[str], wanted: str | int | None, usual: tuple[str, ...], default: int) -> str:
         """The name of a column: requested by number (from 1) or name, else one of the usual names, else by position."""
@@ -63,10 +78,9 @@ class TableSource(EdgeSource):
             if wanted not in names:
                 raise OptionError(f"{self.name}: no column {wanted!r}; there are {', '.join(names)}")
             return wanted
-        lower = {name.lower(): name for name in reversed(names)}
-        for name in usual:
-            if name in lower:
-                return lower[name]
+        named = naming.known(names, usual)
+        if named is not None:
+            return named
         if len(names) < 2:
             raise GraphFormatError(f"{self.name}: expected columns for source and target, found {', '.join(names) or 'none'}")
         return names[default]
@@ -79,49 +93,63 @@ class TableSource(EdgeSource):
                 raise GraphFormatError(f"{name}: expected one column {column!r}, found {count}")
             kind = value_type(schema.field(column).type)
             if column == self._weight:
-                if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-                    raise GraphFormatError(f"{name}: column {column!r} holds {kind}, expected numbers as weights")
+                if not is_number(kind):
+                    hint = f" ({option('weight', naming.NONE)} reads no weights)" if self.options.weight is None else ""
+                    raise GraphFormatError(f"{name}: column {column!r} holds {kind}, expected numbers as weights{hint}")
             elif not (pa.types.is_integer(kind) or is_string(kind)):
                 raise GraphFormatError(f"{name}: column {column!r} holds {kind}, expected integers or strings as ids")
             elif self.ids == "int" and is_string(kind):
                 raise GraphFormatError(f"{name}: column {column!r} holds {kind}, expected integers")
 
     def blocks(self, pool: Pool) -> Iterator[EdgeBlock]:
-        self._row = 0
         self.signed = self._huge = False
-        self._exact = True
-        for block, signed, huge, exact in pool.map(self._convert, self._pieces()):
+        kind = WIDTHS[0]
+        for block, signed, huge, width in pool.map(self._convert, self._pieces()):
             self.signed |= signed
             self._huge |= huge
-            self._exact &= exact
+            kind = max(kind, width, key=WIDTHS.index)
             if self.signed and self._huge:
                 raise GraphFormatError(f"{self.name}: ids below 0 and above 2**63 - 1 in one table; no 64-bit type holds both")
             yield block
-        self.weight_dtype = "int32" if self._exact else "float64"
+        self.weight_dtype = kind
 
     def _pieces(self) -> Iterator[tuple[int, Any]]:
+        """(first row, rows) of blocks."""
         row = 0
-        size = min(sizes.now.block_edges, STRING_EDGES) if self.ids == "string" else sizes.now.block_edges
         for batch in self._batches():
-            for start in range(0, batch.num_rows, size):
-                piece = batch.slice(start, size)
-                yield row, piece
-                row += piece.num_rows
+            cuts = self._cuts(batch)
+            for start, stop in pairwise(cuts):
+                yield row + start, batch.slice(start, stop - start)
+            row += batch.num_rows
 
-    def _convert(self, item: tuple[int, Any]) -> tuple[EdgeBlock, bool, bool, bool]:
+    def _cuts(self, batch: Any) -> list[int]:
+        """Where to cut a batch into blocks. Ids of a dictionary may be many times the bytes of the batch, so that they are counted."""
+        rows = batch.num_rows
+        if self.ids != "string":
+            return [*range(0, rows, sizes.now.block_edges), rows]
+        ends = np.cumsum(sum(text_lengths(batch.column(column)) for column in (self._source, self._target)))
+        cuts = [0]
+        while cuts[-1] < rows:
+            before = int(ends[cuts[-1] - 1]) if cuts[-1] else 0
+            fitting = int(np.searchsorted(ends, before + STRING_BYTES, "right"))
+            cuts.append(min(max(fitting, cuts[-1] + 1), cuts[-1] + min(sizes.now.block_edges, STRING_EDGES), rows))
+        return cuts
+
+    def _convert(self, item: tuple[int, Any]) -> tuple[EdgeBlock, bool, bool, str]:
         row, batch = item
         ends = [self._present(batch, column, row) for column in (self._source, self._target)]
-        weights, exact = self._weights(batch, row) if self._weight is not None else (None, True)
+        weights, width = self._weights(batch, row) if self._weight is not None else (None, WIDTHS[0])
         if self.ids == "string":
-            sources, targets, names = encode(self._binary(ends[0], row), self._binary(ends[1], row), self.salt)
-            return EdgeBlock(sources, targets, weights, names, batch.num_rows), False, False, exact
+            named = zip(ends, (self._source, self._target), strict=True)
+            sources, targets, names = encode(*(self._binary(end, column, row) for end, column in named), self.salt)
+            return EdgeBlock(sources, targets, weights, names, batch.num_rows), False, False, width
         columns = [column.to_numpy(zero_copy_only=False) for column in ends]
         signed = any(c.dtype.kind == "i" and c.size and c.min() < 0 for c in columns)
         huge = any(c.dtype == np.uint64 and c.size and int(c.max()) >> 63 for c in columns)
         if self.vertices is not None and signed:
             raise GraphFormatError(f"{self.name}: expected ids from 0 to {self.vertices - 1}, got {min(c.min() for c in columns)}")
         sources, targets = (as_key(c) for c in columns)
-        return EdgeBlock(sources, targets, weights, None, batch.num_rows), signed, huge, exact
+        return EdgeBlock(sources, targets, weights, None, batch.num_rows), signed, huge, width
 
     def _present(self, batch: Any, column: str, row: int) -> Any:
         """A column, decoded if it is a dictionary; an error if it has nulls."""
@@ -136,14 +164,21 @@ class TableSource(EdgeSource):
             raise GraphFormatError(f"{self.name}: row {row + at}: expected a value in column {column!r}, got null")
         return data
 
-    def _binary(self, column: Any, row: int) -> Any:
+    def _binary(self, ids: Any, column: str, row: int) -> Any:
         """Strings (or integers requested as strings) as one large_binary array."""
+        if not is_string(ids.type):
+            return ids.cast(pa.large_string()).cast(pa.large_binary())
+        ids = as_binary(ids)
         try:
-            return column.cast(pa.large_string()).cast(pa.large_binary())
-        except pa.ArrowInvalid as error:
-            raise GraphFormatError(f"{self.name}: rows from {row} on: expected ids in UTF-8: {error}") from error
+            ids.cast(pa.large_string())  # bytes are checked on the way, strings of a file are not
+        except pa.ArrowInvalid:
+            at, bad = next((at, value) for at, value in enumerate(ids.to_pylist()) if not is_utf8(value))
+            raise GraphFormatError(
+                f"{self.name}: row {row + at}: expected an id in UTF-8 in column {column!r}, got {shortened_bytes(bad)}"
+            ) from None
+        return ids
 
-    def _weights(self, batch: Any, row: int) -> tuple[Array, bool]:
+    def _weights(self, batch: Any, row: int) -> tuple[Array, str]:
         assert self._weight is not None
         data = self._present(batch, self._weight, row)
         values = data.to_numpy(zero_copy_only=False)
@@ -151,33 +186,45 @@ class TableSource(EdgeSource):
 
     def report(self) -> dict[str, Any]:
         found = {"format": "table", "source": self._source, "target": self._target, "weight": self._weight}
-        ignored = self._columns - (3 if self.weighted else 2)
-        return {**found, "columns_ignored": ignored} if ignored > 0 else found
+        return {**found, "columns_ignored": len(self._ignored)} if self._ignored else found
 
 
-def check_weights(values: Array, name: str, row: int, allow_negative: bool) -> tuple[Array, bool]:
-    """Weights as float64, and whether int32 holds all of them; an error for a weight that is not finite, exact or allowed."""
-    weights = values.astype(np.float64)
+def check_weights(values: Array, name: str, row: int, allow_negative: bool) -> tuple[Array, str]:
+    """Weights as int64 or float64, and the narrowest type that holds all of them; an error for one that is not finite, exact or allowed."""
+    kind = weight_type(values)
+    weights = values.astype(np.int64 if kind != "float64" else np.float64)
     bad = ~np.isfinite(weights)
     if not allow_negative:
         bad |= weights < 0
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
-        expected = "a weight of at least 0 (--allow-negative admits others)" if np.isfinite(weights[at]) else "a finite weight"
+        admits = f"({option('allow_negative', True)} admits others)"
+        expected = f"a weight of at least 0 {admits}" if np.isfinite(weights[at]) else "a finite weight"
         raise GraphFormatError(f"{name}: row {row + at}: expected {expected}, got {weights[at]}")
-    if values.dtype.kind in "iu":
-        for at in np.flatnonzero(np.abs(weights) >= LAST_EXACT).tolist():  # few, if any
+    if values.dtype.kind == "u" and kind == "float64":
+        for at in np.flatnonzero(weights >= LAST_EXACT).tolist():  # few, if any
             if int(weights[at]) != int(values[at]):
-                raise GraphFormatError(f"{name}: row {row + at}: expected a weight that a 64-bit float holds exactly, got {values[at]}")
-    return weights, values.dtype.kind in "iu" and fits_int32(values)
+                raise GraphFormatError(f"{name}: row {row + at}: expected a weight that 64 bits hold exactly, got {values[at]}")
+    return weights, kind
 
 
-def fits_int32(values: Array) -> bool:
-    return not values.size or bool(values.min() >= INT32.min and values.max() <= INT32.max)
+def weight_type(values: Array) -> str:
+    """The narrowest type that holds all weights exactly, where there is one."""
+    if values.dtype.kind not in "iu":
+        return "float64"
+    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
+    if INT32.min <= low and high <= INT32.max:
+        return "int32"
+    return "int64" if high <= INT64.max else "float64"
 
 
 def value_type(kind: Any) -> Any:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def is_number(kind: Any) -> bool:
+    kind = value_type(kind)
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def is_string(kind: Any) -> bool:
@@ -185,6 +232,40 @@ def is_string(kind: Any) -> bool:
     kind = value_type(kind)
     tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_binary, pa.types.is_large_binary)
     return any(test(kind) for test in tests)
+
+
+def as_binary(strings: Any) -> Any:
+    """Strings of any Arrow type as large_binary."""
+    if pa.types.is_string_view(strings.type):
+        strings = strings.cast(pa.large_string())
+    return strings.cast(pa.large_binary())
+
+
+def text_lengths(column: Any) -> Array:
+    """The bytes of each value of a column once it is decoded; a few for a number or a null."""
+    if pa.types.is_dictionary(column.type):
+        lengths = text_lengths(column.dictionary)
+        places = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        return lengths[places] if lengths.size else np.zeros(len(column), np.int64)
+    if pa.types.is_string_view(column.type):  # a view begins with its length
+        views = np.frombuffer(column.buffers()[1], np.int32)[::4]
+        return views[column.offset : column.offset + len(column)].astype(np.int64)
+    if is_string(column.type):
+        return np.asarray(pc.binary_length(column).fill_null(0).to_numpy(zero_copy_only=False)).astype(np.int64)
+    return np.full(len(column), NUMBER_BYTES)
+
+
+def is_utf8(value: bytes | None) -> bool:
+    try:
+        (value or b"").decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def shortened_bytes(value: bytes) -> str:
+    """Bytes for messages, shortened."""
+    return repr(value) if len(value) <= 40 else repr(value[:37]) + "..."
 
 
 def as_key(values: Array) -> Array:
@@ -218,7 +299,12 @@ def open_object(what: Any, options: ReadOptions) -> EdgeSource:
 
 def from_stream(what: Any, options: ReadOptions) -> EdgeSource:
     """Edges from a table or a reader. A table gives its stream again; a reader can be read only once."""
-    readers = [pa.RecordBatchReader.from_stream(what)]
+    try:
+        readers = [pa.RecordBatchReader.from_stream(what)]
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise GraphFormatError(
+            f"table: cannot read: {', '.join(map(str, error.args))}; expected columns of one type each, integers or strings as ids"
+        ) from error
     once = isinstance(what, pa.RecordBatchReader)
 
     def batches() -> Iterator[Any]:
@@ -245,7 +331,7 @@ def from_columns(columns: list[Array], options: ReadOptions) -> EdgeSource:
     source = TableSource("arrays", table.schema, lambda: iter(table.to_batches()), kept)
     source.replayable, source.edges, source.total = True, table.num_rows, table.num_rows
     if len(columns) == 3 and columns[2].dtype.kind in "iu":  # the type may be needed before the weights are read
-        source.weight_dtype = "int32" if fits_int32(columns[2]) else "float64"
+        source.weight_dtype = weight_type(columns[2])
     source.sample = lambda count: sample_table(source, table, count)  # type: ignore[method-assign]
     return source
 
@@ -259,7 +345,9 @@ def as_arrow(column: Array, name: str) -> Any:
     try:
         return pa.array(np.ascontiguousarray(column, column.dtype.newbyteorder("=")))
     except (pa.ArrowException, OverflowError, UnicodeError) as error:
-        raise GraphFormatError(f"arrays: {name} holds {column.dtype} that cannot be read: {error}") from error
+        raise GraphFormatError(
+            f"arrays: {name} holds {column.dtype} that cannot be read: {error}; expected integers or strings, not both"
+        ) from error
 
 
 def sample_table(source: TableSource, table: Any, count: int) -> EdgeBlock:
@@ -280,4 +368,14 @@ def from_matrix(matrix: Any, options: ReadOptions) -> EdgeSource:
     if entries.data.dtype != np.bool_ and options.weight != "none":
         columns.append(np.asarray(entries.data))
     kept = ReadOptions(vertices=matrix.shape[0], allow_negative=options.allow_negative)
-    return from_columns(columns, kept)
+    source = from_columns(columns, kept)
+    source.symmetric = is_symmetric(*columns)
+    return source
+
+
+def is_symmetric(rows: Array, columns: Array, values: Array | None = None) -> bool:
+    """Whether entries (i, j) and (j, i) are equal for all i and j, by a sum of hashes."""
+    bits = None if values is None else np.ascontiguousarray(values, np.float64).view(np.int64)
+    if values is not None and values.dtype.kind in "iu":
+        bits = np.ascontiguousarray(values).astype(np.int64)
+    return int(arcs.imbalance(as_key(rows), as_key(columns), bits)) == 0

@@ -19,10 +19,11 @@ from isthmus import sizes
 from isthmus.errors import GraphFormatError, OptionError
 from isthmus.graph.edges import EdgeBlock, EdgeSource
 from isthmus.graph.files import Array
-from isthmus.graph.formats import ReadOptions
+from isthmus.graph.formats import ReadOptions, naming
 from isthmus.graph.formats.format import Format
 from isthmus.graph.names import encode
 from isthmus.kernels import text as kernels
+from isthmus.messages import option
 from isthmus.threads import Pool
 
 STRING_CHUNK = 512 << 10  # for string ids, which take some twenty times their bytes during encoding
@@ -89,22 +90,26 @@ class Lines:
             if self._codec and self.expanded > self._limit:
                 raise GraphFormatError(
                     f"{self.path}: {self.size} bytes decompress to more than {self._limit}; "
-                    "if that is right, give --max-expansion a larger factor"
+                    f"if that is right, give {option('max_expansion')} a larger factor"
                 )
             end = filled if last else last_newline(buffer, filled)
             if last and filled and buffer[filled - 1] != kernels.NEWLINE:
                 buffer[filled] = kernels.NEWLINE
                 end = filled + 1
-            if end == 0 and not last:
-                raise GraphFormatError(f"{self.path}: a line is longer than {self._chunk} bytes; is this a text edge list?")
             now = file.tell()
-            if end:
-                yield without_mark(buffer[:end]) if first else buffer[:end], now - position
+            lines, carry = buffer[:end], buffer[end:filled]
+            if end == 0 and not last:
+                lines, carry = self._broken(without_mark(carry) if first else carry)
+            if lines.size:
+                yield without_mark(lines) if first else lines, now - position
                 first = False
             position = now
             if last:
                 return
-            carry = buffer[end:filled]
+
+    def _broken(self, begun: Array) -> tuple[Array, Array]:
+        """(Lines to read now, what to put before the rest of the file) for a line that has begun and whose end is not in memory."""
+        raise GraphFormatError(f"{self.path}: a line is longer than {self._chunk} bytes; is this a text edge list?")
 
 
 def without_mark(lines: Array) -> Array:
@@ -153,6 +158,7 @@ class TextSource(EdgeSource):
             opening = lines[: 1 << 20].tobytes()
             break
         rows = [(number, line) for number, line in enumerate(opening.split(b"\n")) if self._holds_data(line)]
+        self._first_line = rows[0][0] + 1 if rows else 0
         self._separator = separator_of([line for _, line in rows[self.options.header :][:LOOK]] or [line for _, line in rows])
         self._skip_to = 0
         names: list[str] = []
@@ -161,22 +167,59 @@ class TextSource(EdgeSource):
                 raise GraphFormatError(f"{self.path}: expected a header line, found none")
             number, line = rows.pop(0)
             self._skip_to = number + 1
-            names = [field.strip(b'"').decode("utf-8", "replace") for field in fields_of(line, self._separator)]
-        weight = 3 if self.options.weight is None and ".wel" in self.path.suffixes else self.options.weight  # GAPBS: weighted edge list
-        wanted = (self.options.source, self.options.target, weight)
-        default = (1, 2, None)
-        columns = [self._column(w if w is not None else d, names) for w, d in zip(wanted, default, strict=True)]
+            names = words_of(line, self._separator)
+        columns = [self._column(wanted, names) for wanted in self._wanted(names)]
         if len({c for c in columns if c >= 0}) < sum(c >= 0 for c in columns):
             raise OptionError(f"{self.path}: source, target and weight must be different columns")
         self._columns = np.array(columns, np.int64)
         self.weighted = columns[2] >= 0
         self._fields = len(fields_of(rows[0][1], self._separator)) if rows else 0
+        self._lines = [line for _, line in rows[:LOOK]]
         if self.options.ids != "auto":
             self.ids = "string" if self.options.ids == "string" else "int"
         else:
-            self.ids = self._guess([line for _, line in rows[:LOOK]])
+            self.ids = self._guess(self._lines)
         if self.options.vertices is not None:
             self.ids = "int"
+        self.notes = tuple(self._doubts())
+
+    def _wanted(self, names: list[str]) -> tuple[str | int | None, ...]:
+        """Columns of source, target and weight: as asked for, else by the usual names in the header, else by position."""
+        asked = (self.options.source, self.options.target, self.options.weight)
+        free = [name for name in names if name not in asked]
+        source, target, weight = (naming.known(free, usual) for usual in (naming.SOURCE, naming.TARGET, naming.WEIGHT))
+        third = 3 if ".wel" in self.path.suffixes else None  # GAPBS: weighted edge list
+        wanted = [given if given is not None else named or place for given, named, place in zip(
+            asked, (source, target, weight), (1, 2, third), strict=True
+        )]  # fmt: skip
+        return (*wanted[:2], None if wanted[2] == naming.NONE and naming.NONE not in names else wanted[2])
+
+    def _doubts(self) -> Iterator[str]:
+        """Notes about a line of names that is read as an edge, and about columns that may hold weights."""
+        if self.ids == "string" and not self.options.header and self._first_is_names():
+            yield (
+                f"{self.path}:{self._first_line}: {shortened(self._lines[0])!r} looks like names of columns and is read as an edge; "
+                f"give {option('header', True)} to read it as names"
+            )
+        used = int((self._columns >= 0).sum())
+        if self._fields > used and not self.weighted and self.options.weight is None:
+            free = next(column for column in range(self._fields) if column not in self._columns)
+            yield naming.ignored(self.name, self._fields - used, free + 1)
+
+    def _first_is_names(self) -> bool:
+        """Whether the first line holds names: usual ones, or words where all other ids are numbers."""
+        ends = [self._ends(line) for line in self._lines]
+        if not ends or len(ends[0]) < 2:
+            return False
+        first, others = ends[0], ends[1:]
+        whole = [[bool(INTEGER.fullmatch(field)) for field in pair] for pair in others]
+        words = not any(INTEGER.fullmatch(field) for field in first)
+        return naming.look_like_names(*(unquoted(field) for field in first)) or (words and bool(whole) and all(map(all, whole)))
+
+    def _ends(self, line: bytes) -> list[bytes]:
+        """The fields of source and target, as far as there are any."""
+        fields = fields_of(line, self._separator)
+        return [fields[column] for column in self._columns[:2] if column < len(fields)]
 
     def _holds_data(self, line: bytes) -> bool:
         rest = line.strip()
@@ -190,7 +233,7 @@ class TextSource(EdgeSource):
                 raise OptionError(f"{self.path}: columns are counted from 1, got {wanted}")
             return int(wanted) - 1
         if not self.options.header:
-            raise OptionError(f"{self.path}: column {wanted!r} is a name; give --header if the first line holds the names")
+            raise OptionError(f"{self.path}: column {wanted!r} is a name; give {option('header', True)} if the first line holds the names")
         if wanted not in names:
             raise OptionError(f"{self.path}: no column {wanted!r}; the header has {', '.join(names)}")
         return names.index(wanted)
@@ -199,8 +242,7 @@ class TextSource(EdgeSource):
         """Integers, if at least half of the first lines hold two."""
         whole = 0
         for line in lines:
-            fields = fields_of(line, self._separator)
-            ends = [fields[c] for c in self._columns[:2] if c < len(fields)]
+            ends = self._ends(line)
             whole += len(ends) == 2 and all(INTEGER.fullmatch(field) for field in ends)
         return "int" if 2 * whole >= len(lines) else "string"
 
@@ -218,8 +260,8 @@ class TextSource(EdgeSource):
             self._before += lines
             self._note(flags)
             yield block
-        exact = not self._flags & (kernels.SAW_FRACTION | kernels.SAW_LARGE_WEIGHT)
-        self.weight_dtype = "int32" if exact else "float64"
+        large = bool(self._flags & kernels.SAW_LARGE_WEIGHT)
+        self.weight_dtype = "float64" if self._flags & kernels.SAW_FRACTION else "int64" if large else "int32"
 
     def _note(self, flags: int) -> None:
         """Record the flags of a block, for decisions after the last block."""
@@ -240,11 +282,10 @@ class TextSource(EdgeSource):
     def _parse(self, item: tuple[Array, int, int]) -> tuple[EdgeBlock, int, int]:
         text, done, skipped = item
         lines = int(kernels.count_lines(text))
-        weights = np.empty(lines) if self.weighted else None
-        if self.ids == "string":
-            block, flags = self._parse_strings(text, lines, weights, skipped)
-        else:
-            block, flags = self._parse_integers(text, lines, weights, skipped)
+        parse = self._parse_strings if self.ids == "string" else self._parse_integers
+        block, flags = parse(text, lines, np.empty(lines) if self.weighted else None, skipped)
+        if flags & kernels.SAW_LARGE_WEIGHT and not flags & kernels.SAW_FRACTION:  # doubles may have rounded them
+            block, flags = parse(text, lines, np.empty(lines, np.int64), skipped)
         block.done = done
         return block, lines + skipped, flags
 
@@ -281,15 +322,20 @@ class TextSource(EdgeSource):
     def _refuse(self, bad: BadLine) -> None:
         status, number, text = bad.args
         line = self._before + number
-        raise GraphFormatError(f"{self.path}:{line}: {self._expected(status, number)}, got {shortened(text)!r}") from None
+        empty = status in (kernels.BAD_SOURCE, kernels.BAD_TARGET) and b'""' in self._ends(text)
+        expected = "expected an id between the quotes" if empty else self._expected(status, number)
+        raise GraphFormatError(f"{self.path}:{line}: {expected}, got {shortened(text)!r}") from None
 
     def _expected(self, status: int, number: int) -> str:
         if status == kernels.NEGATIVE:
-            return "expected a weight of at least 0 (--allow-negative admits others)"
+            return f"expected a weight of at least 0 ({option('allow_negative', True)} admits others)"
         if status == kernels.NOT_FINITE:
             return "expected a finite weight"
         if status == kernels.BAD_WEIGHT:
-            return f"expected a number as weight in column {self._columns[2] + 1}"
+            words = not all(map(INTEGER.fullmatch, self._ends(self._lines[0]))) if self._lines else False
+            names = words and self._before + number <= self._first_line
+            hint = f" ({option('header', True)} skips a line of names)" if names else ""
+            return f"expected a number as weight in column {self._columns[2] + 1}{hint}"
         if status == kernels.TOO_BIG:
             return "expected ids that fit 64 bits"
         if status == kernels.LONE_RETURN:
@@ -297,10 +343,10 @@ class TextSource(EdgeSource):
         if status == NOT_UTF8:
             return "expected ids in UTF-8"
         hint = ""
-        if self.ids == "int" and self._before + number <= 1:
-            hint = " (--header skips a line of names, --ids string takes any text)"
+        if self.ids == "int" and self._before + number <= self._first_line:
+            hint = f" ({option('header', True)} skips a line of names, {option('ids', 'string')} takes any text)"
         elif self.ids == "int" and status in (kernels.BAD_SOURCE, kernels.BAD_TARGET):
-            hint = " (--ids string takes any text)"
+            hint = f" ({option('ids', 'string')} takes any text)"
         return f"expected {self._shape()}{hint}"
 
     def _shape(self) -> str:
@@ -343,6 +389,15 @@ def fields_of(line: bytes, separator: int) -> list[bytes]:
         mark += rb'(?=(?:[^"]*"[^"]*")*[^"]*$)'
         line = line[:4096]
     return [field.strip() for field in re.split(mark, line)]
+
+
+def unquoted(field: bytes) -> str:
+    return field.strip(b'"').decode("utf-8", "replace")
+
+
+def words_of(line: bytes, separator: int) -> list[str]:
+    """The fields of one line as text, without quotes."""
+    return [unquoted(field) for field in fields_of(line, separator)]
 
 
 def line_at(text: Array, where: int, skipped: int) -> tuple[int, bytes]:

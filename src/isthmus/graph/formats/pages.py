@@ -1,0 +1,153 @@
+"""Pages of Parquet columns, as their headers describe them, read before anything is decoded.
+
+A small file can claim very much: a page that decompresses to gigabytes, a dictionary with one long value that every row repeats, or
+values that share their beginnings with the values before them (DELTA_BYTE_ARRAY). Arrow allocates what is claimed. The headers give
+the largest page and a bound on the bytes of a row, from which the reader derives how many rows it decodes at once.
+
+Headers are structs in Thrift's compact protocol; see parquet.thrift in the Parquet format. Only sizes, counts and encodings are used.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+DATA, INDEX, DICTIONARY, DATA_V2 = range(4)  # types of pages
+DELTA_BYTE_ARRAY = 7
+WINDOW, LARGEST_HEADER = 1 << 10, 16 << 20  # bytes; Arrow refuses larger headers
+CODECS = {"SNAPPY": "snappy", "GZIP": "gzip", "ZSTD": "zstd", "BROTLI": "brotli", "LZ4": "lz4_raw", "LZ4_RAW": "lz4_raw"}
+STOP, TRUE, FALSE, BYTE, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = 0, 1, 2, 3, 7, 8, 9, 10, 11, 12
+
+
+class BadPage(Exception):
+    """A header that does not follow the format."""
+
+
+@dataclass
+class Page:
+    """A page: its bytes in memory, its values, and a bound on the bytes of one value (None: their mean is all that is known)."""
+
+    kind: int
+    size: int
+    values: int
+    longest: int | None = None
+
+    @property
+    def bytes_per_row(self) -> int:
+        return self.longest if self.longest is not None else -(-self.size // max(self.values, 1))
+
+
+def pages_of(file: int, chunk: Any, most: int) -> Iterator[Page]:
+    """The pages of a column chunk, in order. `file` is an open file, `chunk` its pyarrow ColumnChunkMetaData.
+
+    A dictionary is decompressed to find its longest value, unless it has more than `most` bytes.
+    """
+    at, first = chunk.data_page_offset, chunk.dictionary_page_offset  # the second is None without a dictionary
+    if first is not None and 0 < first < at:
+        at = first
+    end = at + chunk.total_compressed_size
+    while at < end:
+        header, length = header_at(file, at)
+        kind, size, stored = (header.get(field, -1) for field in (1, 2, 3))
+        if any(not isinstance(value, int) or value < 0 for value in (kind, size, stored)):
+            raise BadPage(f"the page header at byte {at} has no sizes")
+        own = header.get({DATA: 5, DICTIONARY: 7, DATA_V2: 8}.get(kind, 0), {})
+        page = Page(kind, size, max(own.get(1, 0), 0))
+        if kind == DICTIONARY and chunk.physical_type == "BYTE_ARRAY" and size <= most:
+            page.longest = longest_value(file, at + length, stored, size, chunk.compression)
+        elif own.get(4 if kind == DATA_V2 else 2) == DELTA_BYTE_ARRAY:
+            page.longest = size  # each value may repeat all that the page holds
+        yield page
+        at += length + stored
+
+
+def longest_value(file: int, at: int, stored: int, size: int, compression: str) -> int:
+    """Bytes of the longest string of a dictionary page; `size`, if it cannot be told."""
+    data = os.pread(file, stored, at)
+    if compression in CODECS:
+        try:
+            data = pa.decompress(data, size, CODECS[compression], asbytes=True)
+        except (pa.ArrowException, OSError):  # damaged, which Arrow will say, or an older kind of LZ4
+            return size
+    elif compression != "UNCOMPRESSED":
+        return size
+    longest = place = 0
+    while place + 4 <= len(data):
+        (length,) = struct.unpack_from("<I", data, place)
+        longest = max(longest, length)
+        place += 4 + length
+    return min(longest, size)
+
+
+def header_at(file: int, at: int) -> tuple[dict[int, Any], int]:
+    """(The members of a page header by field number, its length in bytes)."""
+    window = WINDOW
+    while True:
+        data = os.pread(file, window, at)
+        try:
+            return read_struct(data, 0)
+        except IndexError:  # the header is longer than the window, or the file ends
+            if len(data) < window or window >= LARGEST_HEADER:
+                raise BadPage(f"the page header at byte {at} does not end") from None
+            window *= 32
+
+
+def read_struct(data: bytes, at: int, depth: int = 0) -> tuple[dict[int, Any], int]:
+    """(Members of a struct by field number, where it ends). Whole numbers and structs are kept, all else is skipped."""
+    if depth > 8:
+        raise BadPage("a page header is nested too deeply")
+    members: dict[int, Any] = {}
+    field = 0
+    while True:
+        head, at = data[at], at + 1
+        kind, step = head & 15, head >> 4
+        if kind == STOP:
+            return members, at
+        if step:
+            field += step
+        else:
+            field, at = read_whole(data, at)
+        if kind not in (TRUE, FALSE):  # their value is their type
+            members[field], at = read_value(data, at, kind, depth)
+
+
+def read_value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
+    if kind == STRUCT:
+        return read_struct(data, at, depth + 1)
+    if kind in (LIST, SET, MAP):
+        raise BadPage("a page header holds a collection, which the format does not have there")
+    if kind in (BYTE, TRUE, FALSE):
+        return None, at + 1
+    if kind == DOUBLE:
+        return None, at + 8
+    if kind == BINARY:
+        length, at = read_varint(data, at)
+        if at + length > len(data):
+            raise IndexError
+        return None, at + length
+    if kind > STRUCT:
+        raise BadPage(f"a page header has a member of unknown type {kind}")
+    return read_whole(data, at)
+
+
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte, at = data[at], at + 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, at
+        if shift > 63:
+            raise BadPage("a page header holds a number of more than 64 bits")
+
+
+def read_whole(data: bytes, at: int) -> tuple[int, int]:
+    """A signed whole number: 0, -1, 1, -2, ... are written as 0, 1, 2, 3, ..."""
+    value, at = read_varint(data, at)
+    return (value >> 1) ^ -(value & 1), at
