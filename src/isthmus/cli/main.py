@@ -12,11 +12,8 @@ import typer
 import isthmus
 from isthmus.cli import calibrate, compare, demo, generate, graphs, plan, run, signals
 from isthmus.errors import IsthmusError
-<<<<<<< HEAD
 from isthmus.kernels import compiling
-=======
 from isthmus.messages import in_shell
->>>>>>> tables
 
 INTERRUPTED = 128 + signal.SIGINT
 
@@ -48,15 +45,12 @@ def options(
 
 def main() -> NoReturn:
     signals.listen()
-<<<<<<< HEAD
     compiling.OUTSIDE.say = note
-=======
     with in_shell():
         run_command()
 
 
 def run_command() -> NoReturn:
->>>>>>> tables
     try:
         code = app(standalone_mode=False, prog_name="isthmus")  # what typer.Exit carried, or what the command returned
         if code == INTERRUPTED:  # newer versions of typer return this after Ctrl-C
