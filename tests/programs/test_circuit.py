@@ -78,10 +78,10 @@ def assert_within(result, expected, tol):
     spread = float(np.nanmax(voltages) - np.nanmin(voltages))
     assert facts["converged"]
     assert facts["error_bound"] <= tol * spread * 1.001 + ROUNDING * tol
-    assert np.array_equal(np.isnan(result.values), np.isnan(voltages))
+    assert np.array_equal(np.isnan(result.filled()), np.isnan(voltages))
     assert facts["floating"] == int(np.isnan(voltages).sum())
     largest = np.nanmax(np.abs(voltages))
-    assert np.nanmax(np.abs(result.values - voltages)) <= facts["error_bound"] + ROUNDING * spread + 1e-11 * largest  # the oracle rounds
+    assert np.nanmax(np.abs(result.filled() - voltages)) <= facts["error_bound"] + ROUNDING * spread + 1e-11 * largest  # the oracle rounds
     assert np.abs(result["current"] - outside).sum() <= facts["current_bound"] + ROUNDING * (np.abs(outside).sum() + largest)
 
 

@@ -18,7 +18,7 @@ def test_levels_of_a_grid(sized, threads, alone):
     graph = ist.generate("grid", rows=500, columns=500)
     for _ in range(5):
         result = ist.bfs(graph, 0, threads=threads)
-        assert np.array_equal(result.values, rows + columns)
+        assert np.array_equal(result.filled(), rows + columns)
         assert [i.active_vertices for i in result.trace][:600] == [*range(1, 501), *range(499, 399, -1)]
 
 
@@ -26,9 +26,9 @@ def test_levels_of_a_grid(sized, threads, alone):
 @pytest.mark.parametrize("directed", [True, False])
 def test_levels_of_a_skewed_graph(tmp_path, threads, directed):
     with ist.generate("rmat", tmp_path / "g.isthmus", scale=14, directed=directed) as graph:
-        expected = ist.bfs(graph, 0, memory="5%", policy="filter").values
+        expected = ist.bfs(graph, 0, memory="5%", policy="filter").filled()
         for limit in (None, 2):
-            found = ist.bfs(graph, 0, depth_limit=limit, threads=threads).values
+            found = ist.bfs(graph, 0, depth_limit=limit, threads=threads).filled()
             assert np.array_equal(found, expected if limit is None else np.where(expected <= limit, expected, np.iinfo(np.int64).max))
 
 
@@ -40,4 +40,4 @@ def test_a_level_of_more_vertices_than_edges():
     chain = np.arange(leaves + 1, leaves + 2000)
     graph = ist.read((np.concatenate([sources, chain]), np.concatenate([targets, chain + 1])), directed=True)
     expected = np.concatenate([[0], np.ones(leaves), np.arange(2, 2002)])
-    assert np.array_equal(ist.bfs(graph, 0, threads=2).values, expected)
+    assert np.array_equal(ist.bfs(graph, 0, threads=2).filled(), expected)

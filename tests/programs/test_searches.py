@@ -47,8 +47,8 @@ def build(edges, n, directed, dtype):
 
 
 def reached(result):
-    none = INT_MAX if result.values.dtype.kind == "i" else math.inf
-    return {v: d for v, d in enumerate(result.values.tolist()) if d != none}
+    none = INT_MAX if result.filled().dtype.kind == "i" else math.inf
+    return {v: d for v, d in enumerate(result.filled().tolist()) if d != none}
 
 
 @SETTINGS
@@ -105,7 +105,7 @@ def test_sssp_agrees_with_scipy(graph):
             shortest[pair] = min(w, shortest.get(pair, w))
     rows, columns = ([pair[i] for pair in shortest] for i in (0, 1))
     arcs = sparse.csr_array((np.array(list(shortest.values()), float), (rows, columns)), (n, n))  # explicit zeros are edges
-    found = ist.sssp(build(edges, n, directed, np.int32), 0).values
+    found = ist.sssp(build(edges, n, directed, np.int32), 0).filled()
     assert np.where(found == INT_MAX, np.inf, found).tolist() == csgraph.dijkstra(arcs, indices=0).tolist()
 
 
@@ -128,7 +128,7 @@ def test_whole_distances_saturate_instead_of_wrapping():
     """Distances of 2**63 need more edges than a test has; so the source starts a little below."""
     graph = build([(0, 1, 3), (1, 2, 2), (2, 3, 1), (3, 4, 2**31 - 1), (0, 5, 2**31 - 1), (5, 6, 0)], 7, True, np.int32)
     program = Monotone(whole.message, math.inf, "min", INT_MAX - 6, "distance", ("out",))(source=0)
-    assert ist.run(program, graph).values.tolist() == [INT_MAX - 6, INT_MAX - 3, INT_MAX - 1, INT_MAX, INT_MAX, INT_MAX, INT_MAX]
+    assert ist.run(program, graph).filled().tolist() == [INT_MAX - 6, INT_MAX - 3, INT_MAX - 1, INT_MAX, INT_MAX, INT_MAX, INT_MAX]
 
 
 def test_long_paths_of_heavy_edges():
@@ -137,7 +137,7 @@ def test_long_paths_of_heavy_edges():
     assert ist.sssp(graph, 0).values.tolist() == [i * (2**31 - 1) for i in range(n)]
     real = build([(i, i + 1, 1e308) for i in range(4)], 5, True, np.float64)
     result = ist.sssp(real, 0, predecessors=True)
-    assert result.values.tolist() == [0.0, 1e308, math.inf, math.inf, math.inf]
+    assert result.filled().tolist() == [0.0, 1e308, math.inf, math.inf, math.inf]
     assert result["predecessor"].tolist() == [None, 0, None, None, None]
 
 
@@ -160,7 +160,7 @@ def test_options_that_make_no_sense():
         with pytest.raises(ist.UnknownVertexError, match=r"no vertex .* in the graph"):
             ist.bfs(graph, source)
     assert ist.bfs(graph, 0, depth_limit=10**30).values.tolist() == [0, 1]
-    assert ist.bfs(graph, np.int64(0), depth_limit=np.int8(0)).values.tolist() == [0, INT_MAX]
+    assert ist.bfs(graph, np.int64(0), depth_limit=np.int8(0)).filled().tolist() == [0, INT_MAX]
 
 
 def test_negative_weights_are_refused():
@@ -249,7 +249,7 @@ def test_two_threads_join_the_same_components(crowd, wrapped):
         wrapped(around)
         return ist.weakly_connected_components(crowd, **MOVING)
 
-    overlapping(run, lambda result: np.testing.assert_array_equal(result.values, np.zeros(crowd.vertices)))
+    overlapping(run, lambda result: np.testing.assert_array_equal(result.filled(), np.zeros(crowd.vertices)))
 
 
 def test_two_threads_on_edges_that_are_near(crowd):
@@ -281,4 +281,4 @@ def test_paths_too_long_for_32_bits(cutoff, tmp_path):
     heavy = 2**31 - 1
     graph = ist.ingest((np.arange(6), np.arange(1, 7), np.full(6, heavy)), tmp_path / "g.isthmus", directed=True)
     expected = [k * heavy if cutoff is None or k * heavy <= cutoff else INT_MAX for k in range(7)]
-    assert ist.sssp(graph, 0, cutoff=cutoff).values.tolist() == expected
+    assert ist.sssp(graph, 0, cutoff=cutoff).filled().tolist() == expected
