@@ -13,6 +13,8 @@ from isthmus.errors import UnknownVertexError
 from isthmus.graph.files import Array
 from isthmus.graph.store import MemoryStore, Store
 
+KEPT = ("ids.", "order.")  # what the sections of an id map are called
+
 
 class Ids:
     """The id map of a store. Numbers are in the store's own order, natural or hub."""
@@ -25,7 +27,12 @@ class Ids:
 
     def kept(self) -> Ids:
         """The same id map, readable also after the graph is closed or replaced."""
-        return Ids(self._store.only("ids.", "order."))
+        return Ids(self._store.only(*KEPT))
+
+    def loaded(self) -> Ids:
+        """The same id map in memory, independent of the store's files."""
+        sections = [name for name in self._store.manifest.sections if name.startswith(KEPT)]
+        return Ids(MemoryStore(self._store.manifest, {name: self._store.read(name) for name in sections}))
 
     def close(self) -> None:
         self._store.close()

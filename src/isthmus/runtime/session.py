@@ -55,6 +55,9 @@ class Session:
     def __repr__(self) -> str:
         return f"<Session on {self.graph}{', closed' if self._closed else ''}>"
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a session cannot be pickled, as it has threads; pickle its graph, and open a session on it in the other process")
+
     def close(self) -> None:
         """Release threads, files and memory, after a run of another thread has ended. Results stay valid."""
         with self._lock:
