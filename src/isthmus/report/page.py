@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,15 +29,12 @@ class Run(Protocol):
 
 
 def check(path: str | Path) -> Path:
-    """Check a report's path before a long run: raise what `write` would for a bad name, a missing folder or a missing package."""
+    """Check a report's path before a long run: raise what `write` would for a bad name or a missing folder."""
     path = Path(path)
     if path.suffix.lower() not in (".html", ".htm"):
         raise OptionError(f"{path}: expected a name that ends in .html")
     if not path.absolute().parent.is_dir():
         raise OptionError(f"{path.parent}: no such folder")
-    missing = [name for name in ("matplotlib", "jinja2") if find_spec(name) is None]
-    if missing:
-        raise OptionError(f"a report needs {' and '.join(missing)}: pip install isthmus[report]")
     return path
 
 

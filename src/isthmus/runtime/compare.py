@@ -63,7 +63,7 @@ class Comparison:
         return {"runs": runs, "fastest": self.fastest, "failed": [{"recipe": name, "error": str(e)} for name, e in self.errors.items()]}
 
     def report(self, path: Any) -> None:
-        """Write an HTML report of the median runs; needs `pip install isthmus[report]`."""
+        """Write an HTML report of the median runs."""
         from isthmus.runtime.result import report_page
 
         report_page().write(path, self.runs, {name: str(error) for name, error in self.errors.items()})
@@ -101,8 +101,9 @@ def compare(
             found.errors[name] = error
             return None
 
-    if rounds == 1:  # there is no median, so a warm-up run comes first: no recipe's time then includes compiling
-        next(filter(None, (attempt(name, 0) for name in names)), None)
+    if rounds == 1:  # there is no median, so every recipe is warmed up: each has loops of its own, and no time may include compiling
+        for name in names:
+            attempt(name, 0)
     for number in range(1, rounds + 1):
         for name in names:
             run = attempt(name, number) if name not in found.errors else None

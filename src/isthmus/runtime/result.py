@@ -192,7 +192,7 @@ class Result:
             np.save(plain, values.astype(np.str_) if values.dtype == object else values, allow_pickle=False)
 
     def report(self, path: str | Path) -> None:
-        """Write an HTML report of the run: one file without scripts. Needs `pip install isthmus[report]`."""
+        """Write an HTML report of the run: one file without scripts."""
         report_page().write(path, {self._facts["policy"]: self})
 
     def summary(self) -> dict[str, Any]:
