@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import reprlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -41,8 +42,27 @@ class Ids:
         """The vertex number of one user id."""
         natural = self._find(user)
         if natural is None:
-            raise UnknownVertexError(f"no vertex {user!r} in the graph")
+            raise UnknownVertexError(f"no vertex {shown(user)} in the graph{self._hint(user)}")
         return int(self._store.read("order.from_natural", natural, natural + 1)[0]) if self._hub else natural
+
+    def _hint(self, user: Any) -> str:
+        """What to give instead of an id of the wrong type; empty if the type is right."""
+        if isinstance(user, list | tuple | set) or getattr(user, "ndim", 0):
+            return "; expected one vertex, so call it for each, or use multi_source_bfs or personalized_pagerank, which take several"
+        right, kinds = (str, "strings") if self.kind == "string" else ((int, np.integer), "integers")
+        if isinstance(user, right) and not isinstance(user, bool):
+            return ""
+        meant = self._meant(user)
+        return f"; its ids are {kinds}" + (f": give {meant!r}" if meant is not None and self._find(meant) is not None else "")
+
+    def _meant(self, user: Any) -> Any:
+        """An id of the wrong type in the right one: '5' as 5, 5 as '5'; None if it is no such id."""
+        if self.kind == "string":
+            return str(user)
+        try:
+            return int(user) if float(user) == int(user) else None
+        except (TypeError, ValueError, OverflowError):
+            return None
 
     def parse(self, text: str) -> Any:
         """A user id as it is written on a command line."""
@@ -121,6 +141,11 @@ class Ids:
             for i, at in zip(which.tolist(), (positions[which].astype(np.int64) - first).tolist(), strict=True):
                 values[i] = data[bounds[at] : bounds[at + 1]].decode()
         return values
+
+
+def shown(user: Any) -> str:
+    """A value that was given as an id, for messages: long ones, such as lists, shortened."""
+    return repr(user) if isinstance(user, str | int) else reprlib.repr(user)
 
 
 def stretches(positions: Array) -> Iterator[tuple[Array, int, int]]:

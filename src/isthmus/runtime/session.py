@@ -12,11 +12,14 @@ for one call. One call runs at a time; calls from other threads wait.
 
 from __future__ import annotations
 
+import os
 import threading
+from pathlib import Path
 from typing import Any, Self, Unpack
 
 from isthmus.errors import IsthmusError, OptionError
 from isthmus.graph.graph import Graph
+from isthmus.graph.store import SUFFIX, is_store
 from isthmus.programs.algorithm import Algorithm, Answer
 from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.programs.program import Program
@@ -24,7 +27,7 @@ from isthmus.runtime.call import Call, Rehearsal
 from isthmus.runtime.checkpoint import checkpoints_of
 from isthmus.runtime.desk import Holdings
 from isthmus.runtime.device import device_of
-from isthmus.runtime.options import SESSION, CallOptions, SessionOptions, Settings, quiet, split
+from isthmus.runtime.options import SESSION, CallOptions, SessionOptions, Settings, quiet, refuse_unknown, split
 from isthmus.runtime.result import Result
 from isthmus.runtime.results import result_of
 from isthmus.threads import Team
@@ -34,11 +37,8 @@ class Session:
     """Runs algorithms on one graph. Algorithms are its methods: `s.bfs(1)`. Use it as a context manager, or close it."""
 
     def __init__(self, graph: Graph, **options: Unpack[SessionOptions]) -> None:
-        if not isinstance(graph, Graph):
-            raise OptionError(f"expected a graph, got {type(graph).__name__}; make one with isthmus.open or isthmus.read")
-        unknown = [word for word in options if word not in SESSION]
-        if unknown:
-            raise OptionError(f"session: unknown option {', '.join(unknown)}; it has {', '.join(SESSION)}")
+        check_graph("session", graph)
+        refuse_unknown("session", options, SESSION)
         self.graph, self.settings = graph, Settings(**options)
         self.model = device_of(self.settings.device)
         self.team = Team(self.settings.threads)
@@ -84,7 +84,8 @@ class Session:
         """Run an algorithm; `given` has its own arguments and the options of the call."""
         own, elsewhere, options = split(algorithm.name, given, tuple(parameter.name for parameter in algorithm.parameters))
         if elsewhere:
-            raise OptionError(f"{algorithm.name}: {', '.join(elsewhere)} belong to the session: give them when it is opened")
+            words = ", ".join(elsewhere)
+            raise OptionError(f"{algorithm.name}: a session sets {words} for all its calls; give it when the session is opened")
         return self.call_with(algorithm, args, own, **options)
 
     def call_with(self, algorithm: Algorithm, args: tuple[Any, ...], own: dict[str, Any], **options: Any) -> Result:
@@ -137,6 +138,24 @@ def session(graph: Graph, **options: Unpack[SessionOptions]) -> Session:
     device, memory, policy, without, threads and verify are as for a single call, and hold for all calls of the session.
     """
     return Session(graph, **options)
+
+
+def check_graph(name: str, graph: Any) -> None:
+    """Raise OptionError, in the name of the function that was called, if that is no graph; say how to make one of it."""
+    if isinstance(graph, Graph):
+        return
+    kind = type(graph)
+    if isinstance(graph, str | os.PathLike):
+        path = os.fspath(graph)
+        stored = str(path).endswith(SUFFIX) or is_store(Path(os.fsdecode(path)))
+        got, do = f"the path {path!r}", f"open it with isthmus.open({path!r})" if stored else f"read it with isthmus.read({path!r})"
+    elif kind.__module__.startswith("networkx"):
+        got, do = f"a NetworkX {kind.__name__}", "make one with isthmus.read(networkx.to_pandas_edgelist(...))"
+    elif graph is None:
+        got, do = "None", "open a store with isthmus.open, or read edges with isthmus.read"
+    else:
+        got, do = f"an object of type {kind.__name__}", "if it holds edges, make a graph of them with isthmus.read"
+    raise OptionError(f"{name}: expected a graph, got {got}; {do}")
 
 
 def check_program(program: Any) -> None:
