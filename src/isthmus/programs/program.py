@@ -95,6 +95,10 @@ class Program(ABC):
         """Near memory beside `state_bytes` per vertex, for tables that depend on the graph's lists."""
         return 0
 
+    def share_done(self, state: State, iteration: int) -> float | None:
+        """The share of the work that is done after so many iterations, from 0 to 1; None: not known."""
+        return None
+
     def seeks(self, state: State) -> bool:
         """Whether the next iteration runs the loops that seek; see kernels.skeleton."""
         return False

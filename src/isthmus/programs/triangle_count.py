@@ -60,6 +60,7 @@ class Triangles(Program):
         self._following: tuple[str, ...] = self.sides
         self._script: Iterator[Wish] = iter(())
         self._reserved = 0
+        self._share: float | None = None
 
     def table_bytes(self, graph: Snapshot) -> int:
         """For the longest upward list, kept or passing by, beyond the least tables.
@@ -100,6 +101,10 @@ class Triangles(Program):
         frontier.wake(*wish[:2])
         return True
 
+    def share_done(self, state: State, iteration: int) -> float | None:
+        """By edges: those of kept runs, and of the lists that have passed by the present one."""
+        return self._share
+
     def _next_wish(self, state: State) -> Wish | None:
         wish = next(self._script, None)
         if wish is not None:
@@ -128,10 +133,12 @@ class Triangles(Program):
             state.extra["tables"] = self._tables(state, facts, offsets)
         offsets, (kept, passing) = state.extra["offsets"], state.extra["tables"]
         for near, near_end in runs(offsets, 0, n, kept.size):
+            self._share = share_of(offsets, near, near_end, 0)
             yield from self._gather(state, facts, offsets, near, near_end, kept, True)
             self._count(state, facts, offsets, (near, near_end), kept, (near, near_end), kept)
             for begin, end in ((0, near), (near_end, n)):
                 for first, last in runs(offsets, begin, end, passing.size):
+                    self._share = share_of(offsets, near, near_end, first)
                     yield from self._gather(state, facts, offsets, first, last, passing, False)
                     self._count(state, facts, offsets, (first, last), passing, (near, near_end), kept)
         del state.extra["offsets"], state.extra["tables"]
@@ -182,6 +189,12 @@ def least_entries(vertices: int) -> int:
 def entry_of(vertices: int) -> Any:
     """The type of a table's entries: a vertex and a bit."""
     return np.dtype(np.uint32 if vertices < 1 << 31 else np.uint64)
+
+
+def share_of(offsets: Array, near: int, near_end: int, first: int) -> float:
+    """The share of all pairs of lists that is done when near:near_end are kept and the lists before `first` have passed by."""
+    total, before, behind, passed = (int(offsets[at]) for at in (-1, near, near_end, first))
+    return (before + (behind - before) * passed / total) / total if total else 1.0
 
 
 def runs(offsets: Array, begin: int, end: int, room: int) -> Iterator[tuple[int, int]]:

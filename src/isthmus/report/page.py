@@ -82,6 +82,7 @@ def section(recipe: str, trace: Trace, summary: dict[str, Any], several: bool) -
         "notes": panels.missing(trace, several) + summary.get("notes", []),
         "result": [(name.replace("_", " "), shown(value)) for name, value in summary["result"].items()],
         "iterations": [] if several else panels.table(trace),
+        "repeat": to_repeat(summary["repeat"]),
         "leaves": leaves(summary),
     }
 
@@ -109,6 +110,18 @@ def memory(facts: dict[str, Any]) -> list[tuple[str, int, float]]:
         split = {"staging buffers" if name == "edges" else name: size for name, size in split.items()}
     split["rest"] = max(0, budget - sum(split.values()))
     return [(name, size, 100 * size / budget if budget else 0.0) for name, size in split.items()]
+
+
+def to_repeat(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is needed to repeat a run, as rows."""
+    graph, given = facts["graph"], {**facts["options"], **facts["run"]}
+    return [
+        ("command", facts["command"]),
+        ("options", ", ".join(f"{name} = {value}" for name, value in given.items())),
+        ("store", f"{graph['path']}, checksum {graph['checksum']}" if graph["path"] else "none: the graph was in memory"),
+        ("isthmus", facts["isthmus"]),
+        ("date", facts["date"]),
+    ]
 
 
 def rows_of(summaries: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:

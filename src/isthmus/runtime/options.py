@@ -46,7 +46,8 @@ class RunOptions(SessionOptions, CallOptions, total=False):
 SESSION = tuple(SessionOptions.__annotations__)
 CALL = tuple(CallOptions.__annotations__)  # the last, `rehearse`, is for plans and not told to users
 ELSEWHERE = {  # what other libraries call an option
-    "damping": "alpha", "damping_factor": "alpha", "max_iterations": "max_iter", "tolerance": "tol", "epsilon": "tol", "eps": "tol",
+    "damping": "alpha", "damping_factor": "alpha", "max_iterations": "max_iter", "iterations": "max_iter",
+    "tolerance": "tol", "epsilon": "tol", "eps": "tol",
     "start": "source", "root": "source", "n_jobs": "threads", "num_threads": "threads", "workers": "threads", "recipe": "policy",
     "budget": "memory", "memory_limit": "memory",
 }  # fmt: skip

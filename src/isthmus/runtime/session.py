@@ -23,6 +23,7 @@ from isthmus.graph.store import SUFFIX, is_store
 from isthmus.programs.algorithm import Algorithm, Answer
 from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.programs.program import Program
+from isthmus.runtime import repeat
 from isthmus.runtime.call import Call, Rehearsal
 from isthmus.runtime.checkpoint import checkpoints_of
 from isthmus.runtime.desk import Holdings
@@ -90,6 +91,7 @@ class Session:
 
     def call_with(self, algorithm: Algorithm, args: tuple[Any, ...], own: dict[str, Any], **options: Any) -> Result:
         """The same, with the algorithm's arguments in `own` and the options of the call as keywords."""
+        date = repeat.now()
         watch, say, rehearse = options.pop("watch", quiet), options.pop("say", None), options.pop("rehearse", None)
         with self._lock:
             if self._closed:
@@ -105,15 +107,16 @@ class Session:
                     call = Call(self, algorithm.name, watch, say, checkpoints)
                     answer = algorithm(call, *args, **own)
                     checkpoints.over(call.trace.notes)
-                return self._result(algorithm, answer, call)
+                again = repeat.to_repeat(algorithm, args, own, self.graph.snapshot, self.settings, self.team.size, date)
+                return self._result(answer, call, again)
             except BaseException:
                 self.holdings.drop()
                 raise
             finally:
                 self._busy = False
 
-    def _result(self, algorithm: Algorithm, answer: Answer, call: Call) -> Result:
-        facts = call.summary(answer)
+    def _result(self, answer: Answer, call: Call, again: dict[str, Any]) -> Result:
+        facts = {**call.summary(answer), "repeat": again}
         answer.program = None  # a result must not hold the memory of the run
         return result_of(call.algorithm, self.graph.snapshot, answer, call.trace, facts)
 
