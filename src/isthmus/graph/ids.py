@@ -69,7 +69,7 @@ class Ids:
 
     def _hint(self, user: Any) -> str:
         """What to give instead of an id of the wrong type; empty if the type is right."""
-        if isinstance(user, list | tuple | set) or getattr(user, "ndim", 0):
+        if isinstance(user, list | tuple | set) or (isinstance(user, np.ndarray) and user.ndim):
             return "; expected one vertex, so call it for each, or use multi_source_bfs or personalized_pagerank, which take several"
         right, kinds = (str, "strings") if self.kind == "string" else ((int, np.integer), "integers")
         if isinstance(user, right) and not isinstance(user, bool):
@@ -166,9 +166,9 @@ class Ids:
     def _strings(self, positions: Array) -> Array:
         values = np.empty(positions.size, object)
         if positions.size <= FEW and (held := self._in_memory(positions.size)) is not None:
-            at, data = positions.astype(np.int64), held["ids.bytes"].data
-            begins, ends = held["ids.offsets"][at].tolist(), held["ids.offsets"][at + 1].tolist()
-            values[:] = [str(data[begin:end], "utf-8") for begin, end in zip(begins, ends, strict=True)]
+            places, text = positions.astype(np.int64), held["ids.bytes"].data
+            begins, ends = held["ids.offsets"][places].tolist(), held["ids.offsets"][places + 1].tolist()
+            values[:] = [str(text[begin:end], "utf-8") for begin, end in zip(begins, ends, strict=True)]
             return values
         for which, first, last in stretches(positions):
             offsets = self._store.read("ids.offsets", first, last + 2)

@@ -147,7 +147,7 @@ class Betweenness(Program):
         phase, width = state.params
         there = self._level / (2 * self._depth) if self._depth else 0.0  # the depth of a batch is known when it turns
         share = 1 - there if phase == BACKWARD else min(there, 0.5)
-        return min(1.0, (self._done + width * share) / max(1, len(self.sources)))
+        return min(1.0, float(self._done + width * share) / max(1, len(self.sources)))
 
     def _settle(self, state: State, frontier: Any, facts: Facts) -> None:
         """Settle the active vertices: their dependencies are complete."""

@@ -52,7 +52,8 @@ def callable_of(name: str, algorithm: Any) -> Callable[..., Result]:
         return function_of(ALGORITHMS[algorithm])
     if isinstance(algorithm, str) or not callable(algorithm):
         raise OptionError(f"{name}: expected an algorithm such as isthmus.bfs, or one of {ALGORITHMS.unknown(algorithm)}")
-    return algorithm
+    found: Callable[..., Result] = algorithm
+    return found
 
 
 def run(program: Program, graph: Graph, **options: Unpack[RunOptions]) -> Result:
