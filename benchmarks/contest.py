@@ -68,7 +68,7 @@ class Truth:
 
     def _distances(self, source: int) -> Any:
         user, weighted = self.graph.ids.users(np.array([source]))[0], self.algorithm == "sssp"
-        values = (ist.sssp if weighted else ist.bfs)(self.graph, user, threads=THREADS).values
+        values = (ist.sssp if weighted else ist.bfs)(self.graph, user, threads=THREADS).filled()
         distances = np.where(values == np.iinfo(np.int64).max, UNREACHED, values)
         prove_distances(self.graph, source, distances, weighted)
         return distances

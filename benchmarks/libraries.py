@@ -75,15 +75,15 @@ class Isthmus(Library):
         self._graph = near(graph)
 
     def _job(self, program: Program) -> Job:
-        return lambda: seconds_of(program, self._graph), lambda result: result.values
+        return lambda: seconds_of(program, self._graph), lambda result: result.filled()
 
     def bfs(self, source: int) -> Job:
         work, _ = self._job(BFS(self._user(source)))
-        return work, lambda result: whole(result.values, result.values == np.iinfo(np.int64).max)
+        return work, lambda result: whole(result.filled(), result.filled() == np.iinfo(np.int64).max)
 
     def sssp(self, source: int) -> Job:
         work, _ = self._job(SSSP(self._user(source)))
-        return work, lambda result: whole(result.values, result.values == np.iinfo(np.int64).max)
+        return work, lambda result: whole(result.filled(), result.filled() == np.iinfo(np.int64).max)
 
     def _user(self, source: int) -> Any:
         return self._graph.ids.users(np.array([source]))[0]

@@ -42,7 +42,7 @@ def run(graph: ist.Graph, algorithm: str, **how: Any) -> Any:
 
 
 def agree(algorithm: str, a: Any, b: Any) -> bool:
-    return bool(np.abs(a.values - b.values).sum() <= 2e-4 if algorithm == "pagerank" else np.array_equal(a.values, b.values))
+    return bool(np.abs(a.filled() - b.filled()).sum() <= 2e-4 if algorithm == "pagerank" else np.array_equal(a.filled(), b.filled()))
 
 
 def link_seconds(summary: dict[str, Any], bandwidth: float, rate: float) -> float:

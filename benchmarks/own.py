@@ -56,7 +56,7 @@ def own_programs(name: str, graph: ist.Graph, rounds: int, judged: float) -> lis
                 taken, results[which] = seconds_of(make(source), graph if far else memory, **how)
                 if turn:  # the first round compiles
                     seconds[which].append(taken)
-            assert agree(algorithm, *(result.values for result in results)), f"{algorithm}: the answers differ"
+            assert agree(algorithm, *(result.filled() for result in results)), f"{algorithm}: the answers differ"
         mine, theirs = (statistics.median(taken) for taken in seconds)
         if far and results[0].summary()["policy"] == "resident":
             said = "all edges fit"

@@ -80,7 +80,7 @@ class Cell:
                 self.stopped.add(recipe)
                 self.seconds.setdefault(recipe, []).append(found)
                 continue
-            if not agrees(self.algorithm, found.values, self._expected):
+            if not agrees(self.algorithm, found.filled(), self._expected):
                 raise SystemExit(f"{self.name} {self.algorithm} {self.budget} {recipe}: the answer is wrong")
             facts = found.summary()
             facts["decide"] = found.trace.total("decide") / max(facts["seconds"]["iterate"], 1e-9)
@@ -126,7 +126,7 @@ def cells(folder: Path, names: list[str], budgets: list[str], algorithms: list[s
             source = hub(graph)
             warm(graph)
             for algorithm in algorithms:
-                expected = run(graph, algorithm, source).values
+                expected = run(graph, algorithm, source).filled()
                 for budget in budgets:
                     cell = Cell(graph, name, algorithm, budget, expected, source)
                     for _ in range(rounds):

@@ -57,7 +57,7 @@ def serve(store: str, algorithm: str, options: dict[str, Any]) -> None:
             result = getattr(ist, algorithm)(graph, *given, **options)
             wall = time.perf_counter() - start
             if keep := json.loads(line)["keep"]:
-                np.save(keep, result.values)
+                np.save(keep, np.asarray(result.values))
             print(json.dumps({"total": result.summary()["seconds"]["total"], "wall": wall}), flush=True)
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -91,3 +94,12 @@ def test_private_attributes_are_those_of_self(path):
             mine = isinstance(owner, ast.Name) and owner.id in allowed
             inherited = isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super"
             assert mine or inherited, f"{path}:{node.lineno}: {ast.unparse(node)}"
+
+
+def test_every_imported_package_is_installed_with_isthmus():
+    """No command may need an extra: the README's commands run after the install that it names."""
+    project = tomllib.loads((SOURCE.parent.parent / "pyproject.toml").read_text())["project"]
+    installed = {re.match(r"[\w-]+", each)[0] for each in project["dependencies"]}
+    needed = {name.split(".")[0] for path in MODULES for name in imported(path)} - set(sys.stdlib_module_names) - {"isthmus"}
+    needed -= {"polars", "markupsafe", "llvmlite"}  # asked for by name (`to_polars`); parts of jinja2 and of numba
+    assert needed <= installed

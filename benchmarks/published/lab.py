@@ -136,7 +136,7 @@ class Lab:
             result = ist.run(PushBFS(case.source), graph, **how)
         else:
             result = ist.sssp(graph, case.source, **how)
-        self._check(case, algorithm, result.values, how)
+        self._check(case, algorithm, result.filled(), how)
         return Run(result.summary(), list(result.trace))
 
     def _forest(self, case: Case, how: dict[str, Any]) -> Run:

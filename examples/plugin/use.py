@@ -22,7 +22,7 @@ print("most reliable paths:", ist.reliability(graph, 0, memory="30%").summary()[
 with graph.session() as session:
     print("in a session:", session.reliability(0, least=0.5).summary()["result"])
 ours, theirs = (ist.bfs(graph, 0, policy=policy, memory="30%") for policy in ("filter", "pairs"))
-assert (ours.values == theirs.values).all()
+assert (ours.filled() == theirs.filled()).all()
 print("bfs by pairs:", ", ".join(theirs.summary()["engines"]))
 theirs.report("pairs.html")
 print("drawn in its colour:", "#aa4499" in open("pairs.html").read())

@@ -29,9 +29,11 @@ OWN_CGROUP = Path("/proc/self/cgroup")
 def parse_size(size: str | int) -> int:
     """Bytes meant by '512MB', '2GiB' or a plain number. MB is 10**6 bytes, MiB 2**20."""
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([a-zA-Z]*)\s*", str(size))
-    if not match or match[2].lower() not in UNITS or isinstance(size, bool):
-        raise OptionError(f"memory: expected a size such as 512MB, 2GB or 1.5GiB, or for a run a share such as 10%, got {size!r}")
-    return int(Decimal(match[1]) * UNITS[match[2].lower()])
+    count = Decimal(match[1]) * UNITS.get(match[2].lower(), 0) if match else Decimal(0)
+    if not match or match[2].lower() not in UNITS or isinstance(size, bool) or 0 < count < 1:
+        share = f"; write {float(100 * count):g}% for that share of the edges" if 0 < count < 1 else ""
+        raise OptionError(f"memory: expected a size such as 512MB, 2GB or 1.5GiB, or for a run a share such as 10%, got {size!r}{share}")
+    return int(count)
 
 
 def format_size(count: float) -> str:

@@ -37,6 +37,7 @@ class Sizes:
     degree_vertices: int = 1 << 20  # vertices whose degrees are counted at once
     verified_arcs: int = 1 << 20  # arcs or ids verified at once
     id_stretch: int = 1 << 16  # entries of the id map read at once, at most
+    held_id_bytes: int = 32 << 20  # the largest id map that many look-ups bring into memory
 
     # Partitions
     partitions: int = 512  # partitions of a graph, as long as their size stays between the two bounds

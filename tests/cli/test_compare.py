@@ -16,7 +16,6 @@ import pytest
 import isthmus as ist
 from isthmus.cli.main import main
 from isthmus.policies.recipes import RECIPES
-from isthmus.report import page
 from isthmus.runtime import public
 
 COMMAND = [sys.executable, "-m", "isthmus.cli.main"]
@@ -168,10 +167,6 @@ def test_a_report_that_cannot_be_is_refused_before_the_run(
         outcome = call(command, "bfs", "g.isthmus", "--source", 0, "--report", tmp_path / name)
         assert (outcome.code, outcome.out) == (2, "")
         assert message in outcome.err
-    monkeypatch.setattr(page, "find_spec", lambda name: None)
-    outcome = call(command, "bfs", "g.isthmus", "--source", 0, "--report", tmp_path / "a.html")
-    assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == "error: a report needs matplotlib and jinja2: pip install isthmus[report]\n"
 
 
 def test_a_plan_for_people(call: Any) -> None:

@@ -79,6 +79,7 @@ def test_every_algorithm_as_json(call: Any, algorithm: str, policy: str) -> None
     outcome = call(algorithm, "g.isthmus", *ALGORITHMS[algorithm], *how)
     assert outcome.code == 0, outcome.err
     facts = outcome.json
+    assert facts["repeat"]["command"].startswith(f"isthmus run {algorithm} g.isthmus ")
     assert set(facts) >= SUMMARY
     assert facts["algorithm"] == algorithm
     assert facts["device"] == "cpu"

@@ -45,7 +45,7 @@ def pairs() -> list[tuple[str, str]]:
 
 
 def assert_same(result: Any, program: kinds.Program, case: kinds.Case) -> None:
-    values = result.values
+    values = result.filled()
     expected = kinds.expected_values(program, case, values.dtype)
     if program.tol:
         assert np.abs(values - np.array(expected)).sum() <= program.tol
@@ -58,8 +58,8 @@ def assert_same(result: Any, program: kinds.Program, case: kinds.Case) -> None:
 def check_answer(result: Any, case: kinds.Case) -> None:
     """Graph500's checks on distances and tree."""
     weighted = result.algorithm == "sssp" and case.weighted
-    none = INT_MAX if result.values.dtype.kind == "i" else np.inf
-    distance = {v: d for v, d in zip(case.oracle.ids, result.values.tolist(), strict=True) if d != none}
+    none = INT_MAX if result.filled().dtype.kind == "i" else np.inf
+    distance = {v: d for v, d in zip(case.oracle.ids, result.filled().tolist(), strict=True) if d != none}
     tree = dict(zip(case.oracle.ids, result["predecessor"].tolist(), strict=True))
     check_distances(case.oracle, case.source, distance, weighted, 2 if result.algorithm == "bfs" else 6.5)
     check_tree(case.oracle, case.source, distance, tree, weighted)
@@ -222,7 +222,7 @@ def test_a_larger_graph(medium: Any, policy: str, memory: str | None, threads: i
     answers = [ist.bfs(graph, 5, **how), ist.sssp(graph, 5, **how)]
     for result in answers:
         expected = cached(f"{result.algorithm} whole", lambda r=result: distances(arcs, 5, r.algorithm == "sssp"))
-        found = np.where(result.values == INT_MAX, np.inf, result.values)
+        found = np.where(result.filled() == INT_MAX, np.inf, result.filled())
         assert np.array_equal(found, expected)
     real = medium["graphs"][order, True]
     result = ist.sssp(real, 5, **how)
@@ -260,7 +260,7 @@ def test_trees_of_a_larger_graph(medium: Any, weights: bool) -> None:
     for policy in ("filter", "emogi"):
         search = ist.sssp if weights else ist.bfs
         result = search(graph, 5, predecessors=True, memory="5%", policy=policy, threads=2)
-        distance, tree = result.values, result["predecessor"]
+        distance, tree = result.filled(), result["predecessor"]
         has = np.array([p is not None for p in tree])
         assert np.array_equal(has, (distance != INT_MAX) & (np.arange(distance.size) != 5))
         child = np.flatnonzero(has)

@@ -30,7 +30,7 @@ def outputs(path: Path) -> dict[int, float]:
 
 
 def answer(result: Any) -> dict[int, Any]:
-    found = dict(zip(result.vertices.tolist(), result.values.tolist(), strict=True))
+    found = dict(zip(result.vertices.tolist(), result.filled().tolist(), strict=True))
     assert len(found) == result.vertices.size
     return found
 

@@ -79,11 +79,11 @@ def dependent(p: Places) -> list[float]:
 
 
 def values(result: Any) -> Any:
-    return result.values.tolist()
+    return result.filled().tolist()
 
 
 def list_columns(result: Any) -> list[Any]:
-    return [result[name].tolist() for name in result.columns]
+    return [result.filled(name).tolist() for name in result.columns]
 
 
 Run = Callable[..., Any]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.errors import UnknownVertexError
+from isthmus.errors import StoreError, UnknownVertexError
 from isthmus.graph.graph import Graph
 from isthmus.graph.store import Store
 
@@ -116,7 +116,7 @@ def test_unknown_vertices_are_key_errors() -> None:
 @pytest.mark.parametrize("kind", ["int64", "string"])
 def test_ids_far_apart_are_read_in_stretches(forge: Callable[..., Store], kind: str, monkeypatch: pytest.MonkeyPatch, sized: Any) -> None:
     """A hub's neighbours lie all over the id map; reading it whole would cost memory nobody granted."""
-    sized(id_stretch=64)
+    sized(id_stretch=64, held_id_bytes=0)
     n = 5000
     names = [b"%05d" % (3 * i) for i in range(n)]
     parts = {
@@ -125,20 +125,47 @@ def test_ids_far_apart_are_read_in_stretches(forge: Callable[..., Store], kind: 
     }[kind]
     store = forge("g", {"out.offsets": np.zeros(n + 1, np.int64), "out.targets": np.zeros(0, np.uint32), **parts}, ids=kind)
     most = 0
-    really = store.read
+    really = Store.read
 
-    def watched(name: str, start: int = 0, stop: int | None = None) -> Any:
+    def watched(self: Store, name: str, start: int = 0, stop: int | None = None) -> Any:
         nonlocal most
-        array = really(name, start, stop)
+        array = really(self, name, start, stop)
         most = max(most, array.nbytes)
         return array
 
-    monkeypatch.setattr(store, "read", watched)
+    monkeypatch.setattr(Store, "read", watched)
     numbers = np.random.default_rng(1).integers(0, n, 300)
     wanted = [3 * int(number) for number in numbers]
     got = Graph(store).ids.users(numbers).tolist()
     assert got == (wanted if kind == "int64" else [f"{value:05d}" for value in wanted])
-    assert most <= 65 * 8
+    assert 0 < most <= 65 * 8
+
+
+@pytest.mark.parametrize("order", ["natural", "hub"])
+@pytest.mark.parametrize("kind", ["int64", "string"])
+@pytest.mark.parametrize("held", [0, 1 << 20])
+def test_many_look_ups_bring_a_small_id_map_into_memory(
+    tmp_path: Path, kind: str, order: str, held: int, monkeypatch: pytest.MonkeyPatch, sized: Any
+) -> None:
+    """A name was compared with one read for every step of a search, and a vertex's names took a read of 65,536."""
+    sized(held_id_bytes=held)
+    name = (lambda v: f"vertex {v:04d}") if kind == "string" else (lambda v: 7 * v - 100)
+    ends = (np.array([name(v) for v in vertices], object if kind == "string" else None) for vertices in (range(999), range(1, 1000)))
+    graph = ist.ingest(tuple(ends), tmp_path / "g.isthmus", directed=False, order=order)
+    for v in range(400):
+        assert graph.neighbors(name(v)).tolist() == [name(u) for u in (v - 1, v + 1) if u >= 0]
+    read, really = [], Store.read
+    monkeypatch.setattr(Store, "read", lambda self, *given: read.append(given[0]) or really(self, *given))
+    for v in range(400, 999):
+        assert graph.neighbors(name(v)).tolist() == [name(v - 1), name(v + 1)]
+        assert graph.has_edge(name(v), name(v + 1)) and name(v) in graph
+    assert name(1000) not in graph
+    assert any(section.startswith("ids.") for section in read) == (held == 0)
+    result = ist.bfs(graph, name(0))
+    graph.close()
+    with pytest.raises(StoreError, match="closed"):
+        graph.neighbors(name(5))
+    assert result.vertices.tolist() == [name(v) for v in range(1000)]
 
 
 def test_from_a_file_of_strings(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def simple(edges, n, directed):
 
 def assert_same(result, expected):
     assert result.columns == ["betweenness_centrality"]
-    assert np.allclose(result.values, expected, rtol=1e-9, atol=1e-13, equal_nan=True)
+    assert np.allclose(result.filled(), expected, rtol=1e-9, atol=1e-13, equal_nan=True)
 
 
 @SETTINGS
@@ -100,7 +100,7 @@ def test_reads_are_shared(tmp_path, sized):
     together = ist.betweenness_centrality(graph, **how)
     sized(betweenness_batches=(1,))
     alone = ist.betweenness_centrality(graph, **how)
-    assert np.allclose(together.values, alone.values, rtol=1e-9)
+    assert np.allclose(together.filled(), alone.filled(), rtol=1e-9)
     assert together.summary()["transfer"]["bytes"] * 4 < alone.summary()["transfer"]["bytes"]
     graph.close()
 
@@ -109,7 +109,7 @@ def test_spare_memory_makes_larger_batches(tmp_path):
     graph = ist.generate("rmat", tmp_path / "g.isthmus", scale=10, seed=2)
     scarce = ist.betweenness_centrality(graph, k=64, policy="filter", memory="600kB", threads=1)
     ample = ist.betweenness_centrality(graph, k=64, policy="filter", memory="40MB", threads=1)
-    assert np.allclose(scarce.values, ample.values, rtol=1e-9)
+    assert np.allclose(scarce.filled(), ample.filled(), rtol=1e-9)
     assert ample.summary()["iterations"] * 5 < scarce.summary()["iterations"]
     for result, budget in ((scarce, 600_000), (ample, 40_000_000)):
         assert result.summary()["memory"]["near_peak"] <= budget
@@ -123,8 +123,8 @@ def test_more_paths_than_integers_count():
     edges = [edge for d in range(300) for edge in diamond(3 * d)]
     result = ist.betweenness_centrality(build(edges, 901, True), sources=[0], normalized=False)
     ends = 900 * np.ones(901) - np.arange(901)  # everyone further on
-    assert result.values[3] == pytest.approx(ends[3] * 900)
-    assert result.values[[1, 2]] == pytest.approx(ends[3] / 2 * 900 + 450)
+    assert result.filled()[3] == pytest.approx(ends[3] * 900)
+    assert result.filled()[[1, 2]] == pytest.approx(ends[3] / 2 * 900 + 450)
     with pytest.raises(OptionError, match="more than 1e308 shortest paths lead to a vertex"):
         ist.betweenness_centrality(build([edge for d in range(1100) for edge in diamond(3 * d)], 3301, True), sources=[0])
 
@@ -142,7 +142,7 @@ def test_small_graphs_and_the_summary():
     assert result.values.tolist() == [0.0, 1.0, 0.0]
     assert result.summary()["result"] == {"sources": 3, "pairs": 6, "depth": 2, "highest": 1.0}
     single = ist.betweenness_centrality(path, sources=0)
-    assert np.isnan(single.values[0])
+    assert np.isnan(single.filled()[0])
     assert single.summary()["result"] == {"sources": 1, "pairs": 2, "depth": 2, "highest": 1.0}
 
 

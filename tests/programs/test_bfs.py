@@ -45,7 +45,7 @@ def test_options_that_make_no_sense():
         with pytest.raises(ist.UnknownVertexError, match=r"no vertex .* in the graph"):
             ist.bfs(graph, source)
     assert ist.bfs(graph, 0, depth_limit=10**30).values.tolist() == [0, 1]
-    assert ist.bfs(graph, np.int64(0), depth_limit=np.int8(0)).values.tolist() == [0, INT_MAX]
+    assert ist.bfs(graph, np.int64(0), depth_limit=np.int8(0)).filled().tolist() == [0, INT_MAX]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -57,7 +57,7 @@ def test_levels_of_a_grid(sized, threads, alone):
     graph = ist.generate("grid", rows=500, columns=500)
     for _ in range(5):
         result = ist.bfs(graph, 0, threads=threads)
-        assert np.array_equal(result.values, rows + columns)
+        assert np.array_equal(result.filled(), rows + columns)
         assert [i.active_vertices for i in result.trace][:600] == [*range(1, 501), *range(499, 399, -1)]
 
 
@@ -65,9 +65,9 @@ def test_levels_of_a_grid(sized, threads, alone):
 @pytest.mark.parametrize("directed", [True, False])
 def test_levels_of_a_skewed_graph(tmp_path, threads, directed):
     with ist.generate("rmat", tmp_path / "g.isthmus", scale=14, directed=directed) as graph:
-        expected = ist.bfs(graph, 0, memory="5%", policy="filter").values
+        expected = ist.bfs(graph, 0, memory="5%", policy="filter").filled()
         for limit in (None, 2):
-            found = ist.bfs(graph, 0, depth_limit=limit, threads=threads).values
+            found = ist.bfs(graph, 0, depth_limit=limit, threads=threads).filled()
             assert np.array_equal(found, expected if limit is None else np.where(expected <= limit, expected, np.iinfo(np.int64).max))
 
 
@@ -79,11 +79,11 @@ def test_a_level_of_more_vertices_than_edges():
     chain = np.arange(leaves + 1, leaves + 2000)
     graph = ist.read((np.concatenate([sources, chain]), np.concatenate([targets, chain + 1])), directed=True)
     expected = np.concatenate([[0], np.ones(leaves), np.arange(2, 2002)])
-    assert np.array_equal(ist.bfs(graph, 0, threads=2).values, expected)
+    assert np.array_equal(ist.bfs(graph, 0, threads=2).filled(), expected)
 
 
 def test_two_threads_on_edges_that_are_near(crowd):
     """Whatever special loops there are for near edges, the answer is the same every time."""
-    expected = ist.bfs(crowd, 17, **{**MOVING, "threads": 1}).values
+    expected = ist.bfs(crowd, 17, **{**MOVING, "threads": 1}).filled()
     for _ in range(15):
-        assert np.array_equal(ist.bfs(crowd, 17, threads=2).values, expected)
+        assert np.array_equal(ist.bfs(crowd, 17, threads=2).filled(), expected)

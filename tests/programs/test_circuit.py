@@ -78,10 +78,10 @@ def assert_within(result, expected, tol):
     spread = float(np.nanmax(voltages) - np.nanmin(voltages))
     assert facts["converged"]
     assert facts["error_bound"] <= tol * spread * 1.001 + ROUNDING * tol
-    assert np.array_equal(np.isnan(result.values), np.isnan(voltages))
+    assert np.array_equal(np.isnan(result.filled()), np.isnan(voltages))
     assert facts["floating"] == int(np.isnan(voltages).sum())
     largest = np.nanmax(np.abs(voltages))
-    assert np.nanmax(np.abs(result.values - voltages)) <= facts["error_bound"] + ROUNDING * spread + 1e-11 * largest  # the oracle rounds
+    assert np.nanmax(np.abs(result.filled() - voltages)) <= facts["error_bound"] + ROUNDING * spread + 1e-11 * largest  # the oracle rounds
     assert np.abs(result["current"] - outside).sum() <= facts["current_bound"] + ROUNDING * (np.abs(outside).sum() + largest)
 
 
@@ -235,3 +235,28 @@ def test_bad_networks():
         ist.circuit(negative, {0: 1.0})
     with pytest.raises(StoreError, match="follows in-edges"):
         ist.circuit(build([(0, 1, 1.0)], 2, True, in_edges=False), {0: 1.0})
+
+
+@pytest.mark.parametrize("resistances", [False, True])
+@pytest.mark.parametrize("seed", [0, 5, 9, 33])
+def test_conductances_too_far_apart_are_an_error_not_an_answer(seed, resistances):
+    """Voltages were NaN, or far outside those that are held."""
+    draw = np.random.default_rng(seed)
+    n = int(draw.integers(3, 40))
+    edges = [(u, v, w) for u, v, w in zip(*draw.integers(0, n, (2, 2 * n)).tolist(), 10.0 ** draw.uniform(-300, 300, 2 * n), strict=True)]
+    graph = build(edges, n, False)
+    try:
+        result = ist.circuit(graph, {0: 1.0, n - 1: 0.0}, resistances=resistances)
+    except OptionError as error:
+        assert "got some so far apart that it cannot tell the voltages; leave out the smallest" in str(error)
+    else:
+        assert result.values.min() >= -0.1 and result.values.max() <= 1.1
+        assert result.summary()["result"]["error_bound"] <= 0.1
+
+
+def test_what_the_least_conductances_lead_to_is_not_cut_off():
+    """Their resistance is more than float64 holds, and they were taken for gaps."""
+    graph = build([(0, 1, 5e-324), (1, 2, 5e-324)], 3, False)
+    assert ist.circuit(graph, {0: 1.0, 2: 0.0}).values.tolist() == [1.0, 0.5, 0.0]
+    far = build([(0, 1, 1e308), (1, 2, 1e308)], 3, False)
+    assert ist.circuit(far, {0: 1.0, 2: 0.0}, resistances=True).summary()["result"]["floating"] == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -110,8 +112,24 @@ def test_bad_parameters():
     with pytest.raises(OptionError, match="max_iter: expected at least 1, got 0"):
         ist.katz(graph, max_iter=0)
     for alpha in (1.0, 1.5, 40.0):
-        with pytest.raises(OptionError, match=r"alpha: .* is too large for this graph \(expected less than 1 / the largest eigenvalue\)"):
+        with pytest.raises(OptionError, match=r"alpha: .* is too large for this graph; give 0\.95, with which it converges, or less"):
             ist.katz(graph, alpha)
     negative = ist.read((np.array([0]), np.array([1]), np.array([-1.0])), allow_negative=True)
     with pytest.raises(OptionError, match="katz needs weights of at least 0"):
         ist.katz(negative, weight=True)
+
+
+@pytest.mark.parametrize("weight", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("most", [3, 1000])
+def test_an_alpha_that_is_too_large_is_answered_with_one_that_works(directed, weight, most):
+    edges = skewed(lambda draw: draw.randrange(1, 9), n=80, count=300)
+    graph = build(edges, 80, directed)
+    with pytest.raises(OptionError, match="is too large for this graph; give") as caught:
+        ist.katz(graph, 0.9, max_iter=most, weight=weight)
+    works = float(re.search(r"give ([0-9.e-]+), with", str(caught.value))[1])
+    assert ist.katz(graph, works, weight=weight).summary()["result"]["converged"]
+    largest = 1 / np.abs(np.linalg.eigvals(matrix(edges, 80, directed, weight))).max()
+    assert works > largest * (0.2 if most == 3 else 0.9)
+    with pytest.raises(OptionError, match=r"max_iter: 1 iterations are too few|is too large for this graph"):
+        ist.katz(graph, works, max_iter=1, weight=weight)

@@ -88,7 +88,7 @@ def test_reals_that_appear_only_on_the_way(graph):
     def limited(distance):
         return distance + 1 if distance < 1 else inf  # noqa: F821
 
-    assert ist.run(limited(0), graph).values.tolist() == [0, 1, math.inf, 1]
+    assert ist.run(limited(0), graph).filled().tolist() == [0, 1, math.inf, 1]
 
 
 def test_whole_in_whole_out(graph):
@@ -96,9 +96,9 @@ def test_whole_in_whole_out(graph):
     def widest(width, weight):
         return min(width, weight)
 
-    assert ist.run(widest(0), graph).values.tolist() == [INT_MAX, 5, 3, 40]
+    assert ist.run(widest(0), graph).filled().tolist() == [INT_MAX, 5, 3, 40]
     result = ist.run(widest(1), graph)
-    assert result.values.tolist() == [INT_MIN, INT_MAX, 3, 3]
+    assert result.filled().tolist() == [INT_MIN, INT_MAX, 3, 3]
     assert result.to_arrow()["value"].to_pylist()[0] is None
 
 
@@ -119,7 +119,7 @@ def test_the_example_of_the_style_page(graph):
     def sssp(dist, weight):
         return dist + weight
 
-    assert ist.run(sssp(source=1), graph).values.tolist() == [INT_MAX, 0, 3, 12]
+    assert ist.run(sssp(source=1), graph).filled().tolist() == [INT_MAX, 0, 3, 12]
 
 
 def test_several_sources(graph):

@@ -101,12 +101,19 @@ def test_no_vertex_and_no_edge():
         assert ist.local_clustering_coefficient(graph).values.tolist() == [0.0] * n
 
 
-def test_more_parallel_edges_than_fit(sized):
-    sized(least_table=1)
-    graph = build([(0, 1, None)] * 500 + [(1, 2, None)], 20, False)
-    assert ist.triangle_count(graph).summary()["result"]["triangles"] == 0
-    with pytest.raises(BudgetError, match=r"triangle_count has to keep 500 edges of one vertex, .*; give .* more memory"):
-        ist.triangle_count(graph, policy="filter", memory="1%", far="ram")
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_share_of_the_edges_is_raised_to_what_a_long_list_needs(sized, directed):
+    """Budgets are for the longest list too, before the run: 500 parallel edges upward, and a hub's list."""
+    sized(least_table=1, least_buffer=1 << 12)
+    edges = [(0, 1, None)] * 500 + [(1, 2, None), (2, 0, None)] + [(3, v, None) for v in range(4, 20)]
+    graph = build(edges, 20, directed)
+    for algorithm in (ist.triangle_count, ist.local_clustering_coefficient):
+        result = algorithm(graph, policy="filter", memory="1%", far="ram")
+        assert result.values.tolist() == algorithm(graph).values.tolist()
+        memory = result.summary()["memory"]
+        assert memory["split"]["state"] >= 2 * 4 * 500
+        with pytest.raises(BudgetError, match=r"needs at least .* near memory"):
+            algorithm(graph, policy="filter", memory=memory["budget"] - 1, far="ram")
 
 
 def test_without_in_edges_they_say_so():

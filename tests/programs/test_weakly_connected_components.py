@@ -32,7 +32,7 @@ def test_two_threads_join_the_same_components(crowd, wrapped):
         wrapped(around)
         return ist.weakly_connected_components(crowd, **MOVING)
 
-    overlapping(run, lambda result: np.testing.assert_array_equal(result.values, np.zeros(crowd.vertices)))
+    overlapping(run, lambda result: np.testing.assert_array_equal(result.filled(), np.zeros(crowd.vertices)))
 
 
 def test_two_threads_on_edges_that_are_near(crowd):

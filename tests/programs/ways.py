@@ -48,8 +48,8 @@ def build(edges: Edges, n: int, directed: bool, **options: Any) -> Any:
 
 def reached(result: Any) -> dict[int, Any]:
     """Distances of the vertices that a search has reached."""
-    none = INT_MAX if result.values.dtype.kind == "i" else math.inf
-    return {v: d for v, d in enumerate(result.values.tolist()) if d != none}
+    none = INT_MAX if result.filled().dtype.kind == "i" else math.inf
+    return {v: d for v, d in enumerate(result.filled().tolist()) if d != none}
 
 
 def skewed(weight: Any = lambda draw: None, n: int = 400, count: int = 3000) -> Edges:

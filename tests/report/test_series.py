@@ -34,6 +34,12 @@ def test_bins_keep_sums_and_means(count):
     assert data.bounds[-1] == count + 0.5
 
 
+def test_of_a_modelled_device_only_its_own_seconds_count():
+    data = series(Trace([iteration(k, modelled=k / 1000) for k in range(5)]))
+    assert {name: values.tolist() for name, values in data.seconds.items()} == {"modelled": [0, 0.001, 0.002, 0.003, 0.004]}
+    assert data.modelled and not series(Trace([iteration(0)])).modelled
+
+
 def test_a_trace_without_iterations():
     data = series(Trace())
     assert (data.iterations, data.sizes.size, data.moved.size) == (0, 0, 0)

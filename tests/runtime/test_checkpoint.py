@@ -431,7 +431,7 @@ def test_inference(tmp_path, folder):
         for count in (2, 3):
             stopped(lambda g, **how: ist.nn_inference(g, inputs, layers=sizes, **how), network, folder, count, **FAR)
             result = ist.nn_inference(network, inputs, layers=sizes, checkpoint=folder, **FAR)
-            np.testing.assert_allclose(result.values, expected.values)
+            np.testing.assert_allclose(result.filled(), expected.filled())
             assert any(f"resumed after {count - 1} iterations" in note for note in result.trace.notes)
         stopped(lambda g, **how: ist.nn_inference(g, inputs, layers=sizes, **how), network, folder, 2, **FAR)
         with pytest.raises(StoreError, match="is a checkpoint of nn_inference"):

@@ -52,7 +52,10 @@ def test_columns_as_cugraph_names_them(order: str) -> None:
 def test_nulls_and_infinities(order: str) -> None:
     result = ist.sssp(dense_graph(order), 0, predecessors=True)
     assert result.vertices.tolist() == [0, 1, 2, 3, 4]
-    assert result.values.tolist() == [0, 4, 7, INT_MAX, INT_MAX]
+    assert result.values.tolist() == [0, 4, 7, None, None]
+    assert (result.values.mean(), result.values.max(), (result.values < 5).sum()) == (11 / 3, 7, 2)
+    assert result.filled().tolist() == result.values.filled().tolist() == [0, 4, 7, INT_MAX, INT_MAX]
+    assert (result.values.dtype, result.filled().dtype, type(result.filled())) == (np.int64, np.int64, np.ndarray)
     assert result["predecessor"].tolist() == [None, 0, 1, None, None]
     table = result.to_arrow()
     assert table.to_pydict() == {"vertex": [0, 1, 2, 3, 4], "distance": [0, 4, 7, None, None], "predecessor": [None, 0, 1, None, None]}
@@ -62,7 +65,8 @@ def test_nulls_and_infinities(order: str) -> None:
     assert result.to_polars()["distance"].to_list() == [0, 4, 7, None, None]
     real = ist.read((np.array([0]), np.array([1]), np.array([0.5])), vertices=3, order=order)
     result = ist.sssp(real, 0)
-    assert result.values.tolist() == [0.0, 0.5, math.inf]
+    assert result.values.tolist() == [0.0, 0.5, None]
+    assert result.filled().tolist() == result.values.filled().tolist() == [0.0, 0.5, math.inf]
     assert result.to_arrow()["distance"].to_pylist() == [0.0, 0.5, None]
 
 
@@ -106,7 +110,7 @@ def test_files_hold_what_the_table_holds(make: Any, rows: int, tmp_path: Path, s
         read = pc.read_csv(tmp_path / f"{number}.CSV", convert_options=types)
         assert read.to_pydict() == table.to_pydict()
         result.save(tmp_path / f"{number}.npy")
-        assert np.load(tmp_path / f"{number}.npy").tolist() == result.values.tolist()
+        assert np.load(tmp_path / f"{number}.npy").tolist() == result.filled().tolist()
     assert len(list(tmp_path.iterdir())) == 9
 
 
@@ -157,6 +161,23 @@ def test_a_failure_while_writing_leaves_the_old_file(ending: str, tmp_path: Path
         result.save(tmp_path / f"out.{ending}")
     assert (tmp_path / f"out.{ending}").read_text() == "before"
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_mask_copies_no_numbers_and_comes_only_with_a_reason() -> None:
+    reals = ist.sssp(ist.read((np.array([0]), np.array([1]), np.array([0.5])), vertices=3), 0)
+    assert np.shares_memory(reals.values, reals.raw("distance"))
+    assert isinstance(reals["distance"], np.ma.MaskedArray)
+    assert type(ist.sssp(ist.generate("path", vertices=4), 0).values) is np.ndarray, "everything was reached"
+    assert type(ist.pagerank(dense_graph()).values) is np.ndarray
+
+
+def test_infinity_is_a_value_where_larger_is_better() -> None:
+    @ist.monotone(initial=-math.inf, combine="max", start=math.inf)
+    def widest(width, weight):  # type: ignore[no-untyped-def]
+        return min(width, weight)
+
+    result = ist.run(widest(source=0), dense_graph())
+    assert result.values.tolist() == result.to_arrow()["value"].to_pylist() == [INT_MAX, 4, 3, None, None]
 
 
 def test_an_unknown_column() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,6 +36,7 @@ def act(
     from isthmus.graph.graph import open_graph
     from isthmus.runtime.compare import compare
     from isthmus.runtime.public import function_of
+    from isthmus.runtime.repeat import from_shell
 
     name = algorithm.name
     if report is not None:
@@ -43,7 +45,7 @@ def act(
         page.check(report)
     graph = open_graph(store)
     chosen = None if policies is None else names(policies)
-    with Watch(name) as watch:
+    with Watch(name) as watch, from_shell(sys.argv[1:]):
         found = compare(
             function_of(algorithm), graph, **read(algorithm, given, graph), policies=chosen, rounds=rounds, memory=memory, device=device,
             without=names(without), threads=threads, verify=verify, watch=watch.seen, say=watch.say,

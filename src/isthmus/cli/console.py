@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import timedelta
 from typing import Any
 
 from rich.console import Console
@@ -73,6 +74,14 @@ def people(count: float) -> str:
     return f"{count:.3g} T"
 
 
+def progress(share: float | None, seconds: float) -> str:
+    """'37 % done, 0:01:05 left, ', from a share and the seconds it took; empty where the share is not known."""
+    if share is None:
+        return ""
+    left = f", {timedelta(seconds=round(seconds * (1 - share) / share))} left" if share > 0 else ""
+    return f"{100 * share:.0f} % done{left}, "
+
+
 def counted(count: int, noun: str) -> str:
     """'1 edge', '1,234 edges'."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
@@ -110,13 +119,13 @@ def plain(text: str) -> str:
 
 
 class Watch:
-    """A live line for a run: iteration, active vertices, edges and bytes so far."""
+    """A live line for a run: the share done and the time left where they are known, iteration, active vertices, edges and bytes so far."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._status: Any = None
         self._edges = self._bytes = 0
-        self._start = time.perf_counter()
+        self._start = self._last = self._pass = time.perf_counter()  # of the run, of the last iteration, of the pass
 
     def __enter__(self) -> Watch:
         if err.is_terminal:
@@ -131,7 +140,8 @@ class Watch:
     def begin(self, name: str) -> None:
         """Another run starts."""
         signals.check()
-        self._name, self._edges, self._bytes, self._start = name, 0, 0, time.perf_counter()
+        self._name, self._edges, self._bytes = name, 0, 0
+        self._start = self._last = self._pass = time.perf_counter()
 
     def seen(self, iteration: Any) -> None:
         """Show an iteration that has just ended."""
@@ -142,9 +152,13 @@ class Watch:
 
         self._edges += iteration.active_edges
         self._bytes += iteration.bytes
-        seconds = time.perf_counter() - self._start
+        if iteration.number == 0:  # an algorithm may have several passes, and each knows its own share
+            self._pass = self._last
+        self._last = time.perf_counter()
+        seconds = self._last - self._start
         self._status.update(
-            f"{self._name}: iteration {iteration.number + 1:,}, {iteration.active_vertices:,} active, "
+            f"{self._name}: {progress(iteration.done, self._last - self._pass)}iteration {iteration.number + 1:,}, "
+            f"{iteration.active_vertices:,} active, "
             f"{rate(self._edges / seconds, 'edges')}, {format_size(self._bytes)} moved, {seconds:.0f} s"
         )
 

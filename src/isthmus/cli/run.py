@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,6 +52,7 @@ def act(
     from isthmus.graph.graph import open_graph
     from isthmus.runtime.checkpoint import clear
     from isthmus.runtime.public import function_of
+    from isthmus.runtime.repeat import from_shell
 
     if output is not None and output.suffix.lower() not in (".parquet", ".csv", ".npy"):
         raise OptionError(f"{output}: expected a name that ends in .parquet, .csv or .npy")
@@ -63,7 +65,7 @@ def act(
     graph = open_graph(store)
     if checkpoint is not None:
         signals.checkpoints.append(checkpoint)
-    with Watch(algorithm.name) as watch:
+    with Watch(algorithm.name) as watch, from_shell(sys.argv[1:]):
         result = function_of(algorithm)(
             graph, **read(algorithm, given, graph), memory=memory, policy=policy, without=names(without), device=device, threads=threads,
             verify=verify, watch=watch.seen, say=watch.say,

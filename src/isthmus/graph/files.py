@@ -123,6 +123,9 @@ class OpenFile:
         os.close(file)
         raise StoreError(f"{self.path}: was replaced by another store; open it again")
 
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self.path}: an open file cannot be pickled, as its number means nothing in another process; pickle the graph")
+
     def __del__(self) -> None:
         try:
             os.close(self.descriptor)

@@ -64,6 +64,11 @@ class Graph:
     def __repr__(self) -> str:
         return repr(self.snapshot)
 
+    def __reduce__(self) -> Any:
+        """How it is pickled: a stored graph is opened again by its path, one in memory takes its arrays along."""
+        self.store.read("out.offsets", 0, 0)  # an error if it is closed
+        return Graph, (self.store,), {"report": self.report}
+
     def _row(self, v: int, side: str = "out") -> tuple[int, int]:
         begin, end = (int(at) for at in self.store.read(f"{side}.offsets", v, v + 2))
         if not 0 <= begin <= end <= self.arcs:

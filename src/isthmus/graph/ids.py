@@ -1,8 +1,13 @@
-"""User ids and vertex numbers. The id map stays in the store; a look-up reads the few blocks it needs."""
+"""User ids and vertex numbers. The id map stays in the store; a look-up reads the few blocks it needs.
+
+A look-up of a name reads a name for every step of a search. Who asks for many vertices one by one would wait for reads
+most of the time, so after some look-ups a small id map is held in memory.
+"""
 
 from __future__ import annotations
 
 import operator
+import reprlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +18,11 @@ from isthmus.errors import UnknownVertexError
 from isthmus.graph.files import Array
 from isthmus.graph.store import MemoryStore, Store
 
+KEPT = ("ids.", "order.")  # what the sections of an id map are called
+PATIENCE = 256  # ids that are looked up in the store before the map is held
+FEW = 1 << 12  # more ids at once are a column, not a look-up
+GAP = 512  # entries: reading over a larger gap takes longer than a second read
+
 
 class Ids:
     """The id map of a store. Numbers are in the store's own order, natural or hub."""
@@ -22,20 +32,59 @@ class Ids:
         self.kind = store.manifest.ids
         self._count = store.manifest.vertices
         self._hub = store.manifest.order == "hub"
+        self._asked = 0
+        self._held: dict[str, Array] | None = None
 
     def kept(self) -> Ids:
         """The same id map, readable also after the graph is closed or replaced."""
-        return Ids(self._store.only("ids.", "order."))
+        return Ids(self._store.only(*KEPT))
+
+    def loaded(self) -> Ids:
+        """The same id map in memory, independent of the store's files."""
+        sections = [name for name in self._store.manifest.sections if name.startswith(KEPT)]
+        return Ids(MemoryStore(self._store.manifest, {name: self._store.read(name) for name in sections}))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_asked": 0, "_held": None}
 
     def close(self) -> None:
+        self._held = None
         self._store.close()
+
+    def _in_memory(self, more: int) -> dict[str, Array] | None:
+        """The map's sections in memory, or None. `more` is the number of ids that are looked up now."""
+        if self._held is None and more <= FEW:
+            self._asked += more
+            sections = {name: section for name, section in self._store.manifest.sections.items() if name.startswith(KEPT)}
+            if self._asked > PATIENCE and sum(section.bytes for section in sections.values()) <= sizes.now.held_id_bytes:
+                self._held = {name: self._store.read(name) for name in sections}
+        return self._held
 
     def number(self, user: Any) -> int:
         """The vertex number of one user id."""
         natural = self._find(user)
         if natural is None:
-            raise UnknownVertexError(f"no vertex {user!r} in the graph")
-        return int(self._store.read("order.from_natural", natural, natural + 1)[0]) if self._hub else natural
+            raise UnknownVertexError(f"no vertex {shown(user)} in the graph{self._hint(user)}")
+        return int(self._entries("order.from_natural", np.array([natural]))[0]) if self._hub else natural
+
+    def _hint(self, user: Any) -> str:
+        """What to give instead of an id of the wrong type; empty if the type is right."""
+        if isinstance(user, list | tuple | set) or (isinstance(user, np.ndarray) and user.ndim):
+            return "; expected one vertex, so call it for each, or use multi_source_bfs or personalized_pagerank, which take several"
+        right, kinds = (str, "strings") if self.kind == "string" else ((int, np.integer), "integers")
+        if isinstance(user, right) and not isinstance(user, bool):
+            return ""
+        meant = self._meant(user)
+        return f"; its ids are {kinds}" + (f": give {meant!r}" if meant is not None and self._find(meant) is not None else "")
+
+    def _meant(self, user: Any) -> Any:
+        """An id of the wrong type in the right one: '5' as 5, 5 as '5'; None if it is no such id."""
+        if self.kind == "string":
+            return str(user)
+        try:
+            return int(user) if float(user) == int(user) else None
+        except (TypeError, ValueError, OverflowError):
+            return None
 
     def parse(self, text: str) -> Any:
         """A user id as it is written on a command line."""
@@ -59,9 +108,10 @@ class Ids:
             return None
         if self.kind == "dense":
             return value if 0 <= value < self._count else None
-        return self._search(value, lambda at: int(self._store.read("ids.values", at, at + 1)[0]))
+        return self._search(value, self._integer)
 
     def _search(self, wanted: Any, entry: Callable[[int], Any]) -> int | None:
+        self._in_memory(1)
         low, high = 0, self._count
         while low < high:
             middle = (low + high) // 2
@@ -71,7 +121,13 @@ class Ids:
                 high = middle
         return low if low < self._count and entry(low) == wanted else None
 
+    def _integer(self, at: int) -> int:
+        return int(self._held["ids.values"][at] if self._held is not None else self._store.read("ids.values", at, at + 1)[0])
+
     def _string(self, at: int) -> bytes:
+        if self._held is not None:
+            begin, end = self._held["ids.offsets"][at : at + 2].tolist()
+            return self._held["ids.bytes"][begin:end].tobytes()
         begin, end = self._store.read("ids.offsets", at, at + 2)
         return self._store.read("ids.bytes", int(begin), int(end)).tobytes()
 
@@ -102,6 +158,8 @@ class Ids:
 
     def _entries(self, section: str, positions: Array) -> Array:
         """Entries at arbitrary positions of a section."""
+        if (held := self._in_memory(positions.size)) is not None:
+            return held[section][positions.astype(np.int64)]
         values = np.empty(positions.size, self._store.manifest.sections[section].dtype)
         for which, first, last in stretches(positions):
             values[which] = self._store.read(section, first, last + 1)[positions[which].astype(np.int64) - first]
@@ -109,6 +167,11 @@ class Ids:
 
     def _strings(self, positions: Array) -> Array:
         values = np.empty(positions.size, object)
+        if positions.size <= FEW and (held := self._in_memory(positions.size)) is not None:
+            places, text = positions.astype(np.int64), held["ids.bytes"].data
+            begins, ends = held["ids.offsets"][places].tolist(), held["ids.offsets"][places + 1].tolist()
+            values[:] = [str(text[begin:end], "utf-8") for begin, end in zip(begins, ends, strict=True)]
+            return values
         for which, first, last in stretches(positions):
             offsets = self._store.read("ids.offsets", first, last + 2)
             data = self._store.read("ids.bytes", int(offsets[0]), int(offsets[-1])).tobytes()
@@ -118,10 +181,16 @@ class Ids:
         return values
 
 
+def shown(user: Any) -> str:
+    """A value that was given as an id, for messages: long ones, such as lists, shortened."""
+    return repr(user) if isinstance(user, str | int) else reprlib.repr(user)
+
+
 def stretches(positions: Array) -> Iterator[tuple[Array, int, int]]:
     """Groups of positions close to each other: (their indices into `positions`, the first position, the last)."""
     order = np.argsort(positions, kind="stable")
     ascending = positions[order].astype(np.int64)
-    for which in np.split(order, np.flatnonzero(np.diff(ascending // sizes.now.id_stretch)) + 1):
+    apart = np.diff(ascending // sizes.now.id_stretch).astype(np.bool_) | (np.diff(ascending) > GAP)
+    for which in np.split(order, np.flatnonzero(apart) + 1):
         if which.size:
             yield which, int(positions[which[0]]), int(positions[which[-1]])

@@ -19,7 +19,6 @@ from isthmus.graph.far import FarArray
 from isthmus.graph.files import Array
 from isthmus.graph.ids import Ids
 from isthmus.graph.lists import Lists
-from isthmus.graph.sealing import digest
 from isthmus.graph.store import CHECKSUMS, MemoryStore, Store
 
 
@@ -162,5 +161,4 @@ class StoredSnapshot(Snapshot):
         return degrees
 
     def identity(self) -> str:
-        sections = self._store.manifest.sections
-        return digest(repr([(name, sections[name].checksums) for name in sorted(sections)]).encode())
+        return self._store.identity()

@@ -2,6 +2,7 @@
 
 Files are read by `pread` and not memory-mapped: truncating a mapped file kills the process, while `pread` only returns
 fewer bytes. All files are opened at once and stay open, so a reader keeps its graph even while a writer replaces the folder.
+A pickled store is opened again by its path, and only if the same contents are still there; one in memory is pickled with its arrays.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import xxhash
@@ -17,6 +18,7 @@ import xxhash
 from isthmus.errors import StoreError
 from isthmus.graph.files import BLOCK, Array, OpenFile, padded
 from isthmus.graph.manifest import MAX_BYTES, NAME, Manifest, decode
+from isthmus.graph.sealing import digest
 
 SUFFIX = ".isthmus"
 CHECKSUMS = ".xxh3"  # section NAME has its block checksums in NAME.xxh3
@@ -157,6 +159,14 @@ class Store:
         self._read(name + CHECKSUMS, data, 0)
         return data.tobytes()
 
+    def identity(self) -> str:
+        """A text that is equal for stores with the same contents and different for others."""
+        return identity_of(self.manifest, {name: section.checksums for name, section in self.manifest.sections.items()})
+
+    def __reduce__(self) -> Any:
+        """How it is pickled. The numbers of open files mean other files, or none, in another process."""
+        return reopened, (os.path.abspath(self.path), self.identity())
+
     def __contains__(self, name: str) -> bool:
         return name in self.manifest.sections
 
@@ -194,6 +204,10 @@ class MemoryStore:
         """A store of the sections with these prefixes, readable also after this one is closed."""
         return MemoryStore(self.manifest, {name: array for name, array in self._arrays.items() if name.startswith(prefixes)})
 
+    def identity(self) -> str:
+        """A text that is equal for stores with the same contents and different for others."""
+        return identity_of(self.manifest, {name: digest(np.ascontiguousarray(array)) for name, array in self._arrays.items()})
+
     def __contains__(self, name: str) -> bool:
         return name in self.manifest.sections
 
@@ -202,6 +216,19 @@ class MemoryStore:
 
     def __repr__(self) -> str:
         return "MemoryStore()"
+
+
+def identity_of(manifest: Manifest, checksums: dict[str, str]) -> str:
+    return digest(repr([manifest.directed, *sorted(checksums.items())]).encode())
+
+
+def reopened(path: str, identity: str) -> Store:
+    """Open a store that was pickled, or raise StoreError if its path has other contents by now."""
+    store = Store(path)
+    if store.identity() != identity:
+        store.close()
+        raise StoreError(f"{path}: holds another graph than when it was pickled; open it with isthmus.open")
+    return store
 
 
 def is_store(path: Path) -> bool:

@@ -142,6 +142,13 @@ class Betweenness(Program):
             frontier.wake_all(self._next_batch(state))
         return True
 
+    def share_done(self, state: State, iteration: int) -> float | None:
+        """By sources; a batch is half done when its searches turn back, and each level back is as long as any other."""
+        phase, width = state.params
+        there = self._level / (2 * self._depth) if self._depth else 0.0  # the depth of a batch is known when it turns
+        share = 1 - there if phase == BACKWARD else min(there, 0.5)
+        return min(1.0, float(self._done + width * share) / max(1, len(self.sources)))
+
     def _settle(self, state: State, frontier: Any, facts: Facts) -> None:
         """Settle the active vertices: their dependencies are complete."""
         _, here, settled, paths, gains = state.arrays

@@ -14,11 +14,13 @@ the sum of R[j] |r[j]|, up to the rounding of float64. A run before finds R and 
 Likewise the currents that flow through the held vertices are off by at most the sum of |r[j]| altogether.
 
 The residual that the iteration updates drifts away from the true one by rounding, so the last pass measures it. If it is
-too large, the iteration restarts from there. It stops when a restart did not even halve the residual.
+too large, the iteration restarts from there. It stops when a restart did not even halve the residual. Where conductances lie so
+far apart that the bound then exceeds a tenth of the spread of all voltages, there is no answer, but an error.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any
 
 import numpy as np
@@ -37,19 +39,26 @@ from isthmus.programs.weights import no_negative_weights, note_unweighted
 
 WEIGHING, MEASURING, STEPPING = range(3)  # what a pass multiplies: ones, the voltages, the direction of a step
 VOLTAGES, SUMS, DIRECTIONS, RESIDUAL, STRENGTHS, OHMS = range(6)
-CHANGING = ("steps_left", "_phase", "_squares", "_measured", "error_bound", "current_bound", "converged")  # attributes
+CHANGING = ("steps_left", "_phase", "_squares", "_measured", "error_bound", "current_bound", "spread", "range", "converged")  # attributes
+LARGEST = sys.float_info.max
+DIGITS = 1e15  # what float64 resolves
+USELESS = 0.1  # of the spread of all voltages: a larger bound that no iteration makes smaller is no answer
+TOO_WIDE = (
+    "circuit: expected conductances that float64 can compare, got some so far apart that it cannot tell the voltages; "
+    "leave out the smallest conductances, or join the ends of the largest to one vertex"
+)
 
 
 def both_ways(directed: bool) -> tuple[str, ...]:
     return ("out", "in") if directed else ("out",)
 
 
-def path_over_conductances(ohms: float, weight: float) -> float:
-    return ohms + 1 / weight
+def path_over_conductances(ohms: float, weight: float, most: float = LARGEST) -> float:
+    return min(ohms + 1 / weight, most) if weight > 0 else inf  # type: ignore[name-defined]  # noqa: F821
 
 
-def path_over_resistances(ohms: float, weight: float) -> float:
-    return ohms + weight
+def path_over_resistances(ohms: float, weight: float, most: float = LARGEST) -> float:
+    return min(ohms + weight, most)
 
 
 def path_resistances(held: list[Any], resistances: bool, directed: bool) -> Monotone:
@@ -93,6 +102,8 @@ class Circuit(Program):
         self._squares = 0.0
         self._measured = np.inf
         self.error_bound = self.current_bound = np.inf
+        self.spread = 0.0  # of the voltages
+        self.range = 1.0  # the largest ÷ the smallest sum of conductances of a vertex that is solved for
         self.converged = False
 
     def reads_weights(self) -> bool:
@@ -141,6 +152,9 @@ class Circuit(Program):
         state.extra["held_strengths"] = strengths[held]
         strengths[held] = np.inf
         strengths[np.isinf(self.ohms)] = np.inf
+        solved = strengths[np.isfinite(strengths)]
+        with np.errstate(over="ignore"):
+            self.range = float(solved.max() / solved.min()) if solved.size else 1.0
         self._phase = MEASURING
 
     def _measure(self, state: State, facts: Facts) -> bool:
@@ -173,8 +187,9 @@ class Circuit(Program):
         squares, bounds, leaks, lows, highs = zip(*parts, strict=True)
         self._squares, self.error_bound, self.current_bound = sum(squares), sum(bounds), sum(leaks)
         if not np.isfinite(self._squares):
-            raise OptionError("circuit: voltages, currents or conductances are too large for float64")
-        self.converged = self.error_bound <= self.tol * (max(highs) - min(lows))
+            raise OptionError(TOO_WIDE if self.range > DIGITS else "circuit: voltages, currents or conductances are too large for float64")
+        self.spread = max(highs) - min(lows)
+        self.converged = self.error_bound <= self.tol * self.spread
 
     def remember(self, state: State) -> dict[str, Any]:
         """All arrays but the path resistances, and the attributes that change."""
@@ -239,6 +254,9 @@ def circuit(
     run.must_fit(program(NOTHING_YET))
     solver = program(run(path_resistances(list(fixed), resistances, directed)).columns["ohms"])
     answer = run(solver)
+    rounding = solver.steps_left > 0 or solver.range > DIGITS  # not the iterations alone limit the answer
+    if rounding and not solver.converged and not solver.error_bound < USELESS * solver.spread:
+        raise OptionError(TOO_WIDE)
     if not solver.converged:
         why = f"stopped after {max_iter} iterations" if solver.steps_left == 0 else "rounding allows no smaller bound"
         run.note(f"{why}; voltages may be off by {solver.error_bound:.3g}, more than tol = {tol:g} of their spread")

@@ -69,8 +69,18 @@ class Column:
             found |= np.isnan(values)
         return found
 
+    def masked(self, values: Array) -> Array:
+        """Values as users see them: if some mean none, in a masked array, so that no sum, mean or comparison counts them.
+
+        The numbers are not copied for it. Its fill value is what stands for none below the mask.
+        """
+        missing, shown = self.missing(values), self.shown(values)
+        if not missing.any():
+            return shown
+        return np.ma.MaskedArray(shown, missing, fill_value=shown[np.argmax(missing)])
+
     def shown(self, values: Array) -> Array:
-        """Values as users see them: narrow integers as int64, with the largest of these for none."""
+        """Values as plain numbers for users: narrow integers as int64, with the largest of these for none."""
         if self.holds is not Holds.NUMBERS or values.dtype.kind not in "iu" or values.dtype.itemsize == 8:
             return values
         wide = values.astype(np.int64)

@@ -25,6 +25,7 @@ from isthmus.checks import is_real
 from isthmus.errors import OptionError, ProgramError
 from isthmus.kernels import vertices
 from isthmus.kernels.atomics import atomic_add, atomic_max, atomic_min
+from isthmus.programs.column import Column
 from isthmus.programs.functions import Functions, Scalar
 from isthmus.programs.message import INT_MAX, INT_MIN, Message
 from isthmus.programs.program import Array, Facts, Program, State
@@ -57,6 +58,7 @@ class Monotone(Program):
         self.start_value, self.column, self.sides = start, column, sides
         self.settles = 1 if combine == "min" else -1
         self.reruns = True
+        self.columns = self.columns or (Column(column, none=("high" if combine == "min" else "low", "nan")),)  # the worst value
         self.state_bytes = 8 + vertex_bytes(message)
         self.values_given = dict(message.defaults)
         self.sources: list[Any] = []

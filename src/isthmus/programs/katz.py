@@ -5,7 +5,9 @@ alpha A^T x = x + r - beta. Call m the least of (beta - r) / x over all vertices
 alpha A^T x <= (1 - m) x, and with r <= c x the rest of the sum is at most c (1 - m) / m times x, entry by
 entry (Collatz and Wielandt's bound on the spectral radius, read off the iteration itself). So the answer x + r has
 a relative error of at most c (1 - m) / m in every single entry, without knowing the largest eigenvalue; the run
-stops when that is at most `tol`. If alpha is too large for the sum to converge, m never rises above 0.
+stops when that is at most `tol`. If alpha is too large for the sum to converge, m never rises above 0. No eigenvalue
+exceeds the largest factor by which an iteration, without its alpha, makes a residual grow (the other bound of Collatz
+and Wielandt): with an alpha below 1 / that factor the sum converges, so the error names it.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
 from isthmus.programs.sums import alone, summing, times
 from isthmus.programs.weights import need_weights
+
+PIECE = 1 << 16  # entries looked at together, so that temporary arrays stay small
 
 
 class Katz(Program):
@@ -45,6 +49,7 @@ class Katz(Program):
         self.sides = ("in",) if pulls else ("out",)
         self.error_bound = np.inf
         self.converged = False
+        self.growth = np.inf  # no eigenvalue is larger
 
     def reads_weights(self) -> bool:
         return self._weight
@@ -62,26 +67,31 @@ class Katz(Program):
         facts.team.split(lambda a, b: scores.send_scaled(a, b, self.alpha, *state.arrays), facts.vertices)
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
-        values, residual = state.arrays[:2]
+        values, residual, sent = state.arrays
         parts = facts.team.split(lambda a, b: scores.katz_bounds(a, b, self.beta, values, residual), facts.vertices)
         share, margin = max(part[0] for part in parts), min(part[1] for part in parts)
+        if not margin > 0:
+            ratios = facts.team.split(lambda a, b: largest_ratio(residual[a:b], sent[a:b]), facts.vertices)
+            self.growth = min(self.growth, max(ratios))
         if not np.isfinite(share):
-            raise OptionError(too_large(self.alpha))
+            raise OptionError(too_large(self.alpha, self.growth))
         self.error_bound = share * (1 - margin) / margin if margin > 0 else np.inf
         self.converged = self.error_bound <= self.tol
         return not self.converged
 
     def remember(self, state: State) -> dict[str, Any]:
-        return {"arrays": state.arrays[:2], "bound": (self.error_bound, self.converged)}
+        return {"arrays": state.arrays[:2], "bound": (self.error_bound, self.converged, self.growth)}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
         state.arrays = (*kept["arrays"], state.arrays[2])
-        self.error_bound, self.converged = kept["bound"]
+        self.error_bound, self.converged, self.growth = kept["bound"]
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         values, residual = state.arrays[:2]
         if np.isinf(self.error_bound):
-            raise OptionError(f"{too_large(self.alpha)}, or max_iter = {self.max_iter} is too small")
+            if self.alpha * self.growth < 1:
+                raise OptionError(f"max_iter: {self.max_iter} iterations are too few for any bound on the error; give more")
+            raise OptionError(too_large(self.alpha, self.growth))
         return {"katz_centrality": np.add(values, residual, out=state.room(values))}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
@@ -93,8 +103,19 @@ class Katz(Program):
         }
 
 
-def too_large(alpha: float) -> str:
-    return f"alpha: {alpha:g} is too large for this graph (expected less than 1 / the largest eigenvalue)"
+def too_large(alpha: float, growth: float) -> str:
+    return f"alpha: {alpha:g} is too large for this graph; give {0.95 / growth:.3g}, with which it converges, or less"
+
+
+def largest_ratio(residual: Array, sent: Array) -> float:
+    """The largest residual ÷ sent, of vertices that sent something; infinite if numbers are too large to tell."""
+    largest = 0.0
+    for first in range(0, sent.size, PIECE):
+        a, b = residual[first : first + PIECE], sent[first : first + PIECE]
+        with np.errstate(invalid="ignore", over="ignore"):
+            found = (a[b > 0] / b[b > 0]).max(initial=0.0)
+        largest = max(largest, float(found) if found < np.inf else np.inf)
+    return largest
 
 
 def small_alpha(graph: Snapshot) -> float:

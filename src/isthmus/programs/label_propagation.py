@@ -99,6 +99,12 @@ class LabelPropagation(Program):
         frontier.wake(last, runs.end(last))
         return True
 
+    def share_done(self, state: State, iteration: int) -> float | None:
+        """By rounds, and within one by edges. It may end earlier, when no label changes."""
+        runs = state.extra["runs"]
+        within = runs.before(state.extra["first"]) / runs.arcs if runs.arcs and self.done < self.rounds else 0.0
+        return (self.done + within) / self.rounds if self.rounds else None
+
     def _choose(self, state: State, facts: Facts, first: int, last: int) -> int:
         """Sort every list of the run, and take its commonest label."""
         labels, cursors, table, fresh = state.arrays

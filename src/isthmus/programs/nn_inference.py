@@ -178,6 +178,9 @@ class Inference(Program):
         frontier.wake_all(state.extra["members"][self.layers.starts[layer] : self.layers.starts[layer + 1]])
         return True
 
+    def share_done(self, state: State, iteration: int) -> float | None:
+        return iteration / len(self.layers)
+
     def _fire(self, state: State, facts: Facts, layer: int, sums: Array) -> None:
         name = self.output_activation if layer == len(self.layers) - 1 else self.activation
         code = ACTIVATIONS.index(name) if name in ACTIVATIONS else 0

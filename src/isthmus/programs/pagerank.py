@@ -179,6 +179,9 @@ class FixedPageRank(PageRank):
         super().__init__(pulls=pulls)
         self.alpha, self.max_iter = alpha, whole("iterations", iterations, 0)
 
+    def share_done(self, state: State, iteration: int) -> float | None:
+        return iteration / self.max_iter if self.max_iter else None
+
     def _goes_on(self, change: float) -> bool:
         return True
 

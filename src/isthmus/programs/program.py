@@ -11,6 +11,7 @@ import numpy as np
 
 from isthmus.errors import ProgramError
 from isthmus.graph.lists import Lists
+from isthmus.graph.snapshot import Snapshot
 from isthmus.programs.column import Column
 from isthmus.programs.functions import Functions
 
@@ -89,6 +90,14 @@ class Program(ABC):
         program = super().__new__(cls)
         program.given = given, named
         return program
+
+    def table_bytes(self, graph: Snapshot) -> int:
+        """Near memory beside `state_bytes` per vertex, for tables that depend on the graph's lists."""
+        return 0
+
+    def share_done(self, state: State, iteration: int) -> float | None:
+        """The share of the work that is done after so many iterations, from 0 to 1; None: not known."""
+        return None
 
     def seeks(self, state: State) -> bool:
         """Whether the next iteration runs the loops that seek; see kernels.skeleton."""

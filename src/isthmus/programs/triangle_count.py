@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 
 from isthmus import sizes
-from isthmus.errors import BudgetError
+from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels import triangles as kernels
 from isthmus.kernels.atomics import atomic_add
-from isthmus.memory import format_size
 from isthmus.programs.algorithm import Answer, Runner, algorithm
 from isthmus.programs.column import Column
 from isthmus.programs.functions import Functions
@@ -60,6 +59,20 @@ class Triangles(Program):
         self._bits: list[tuple[int, tuple[str, ...]]] = [(0, ("out",)), (1, ("in",))] if directed and both_ways else [(0, self.sides)]
         self._following: tuple[str, ...] = self.sides
         self._script: Iterator[Wish] = iter(())
+        self._reserved = 0
+        self._share: float | None = None
+
+    def table_bytes(self, graph: Snapshot) -> int:
+        """For the longest upward list, kept or passing by, beyond the least tables.
+
+        Its vertex has no more edges than the vertices it leads to, so at most as many as the second of all.
+        """
+        degrees = np.zeros(graph.vertices, np.uint32)
+        for side in self.sides:
+            degrees += graph.lists(side).degrees(np.uint32)
+        second = int(np.partition(degrees, -2)[-2]) if degrees.size > 1 else 0
+        self._reserved = 2 * max(0, second - least_entries(graph.vertices)) * entry_of(graph.vertices).itemsize
+        return self._reserved
 
     def reads_weights(self) -> bool:
         return False
@@ -75,8 +88,7 @@ class Triangles(Program):
         degrees = np.zeros(n, np.uint32)
         for lists in facts.lists_of_sides:
             degrees += lists.degrees(np.uint32)
-        entry = np.uint32 if n < 1 << 31 else np.uint64
-        arrays = (degrees, np.zeros(n, np.uint32), np.empty(0, entry))
+        arrays = (degrees, np.zeros(n, np.uint32), np.empty(0, entry_of(n)))
         state = State(arrays, None, (COUNT, 0), {"counts": np.zeros(n, np.int64), "neighbours": np.zeros(n, np.uint32)})
         self._script, self._following = self._passes(state, facts), self.sides
         self._wishes = self._skip = 0  # wishes so far; those that an earlier process fulfilled
@@ -88,6 +100,10 @@ class Triangles(Program):
             return False
         frontier.wake(*wish[:2])
         return True
+
+    def share_done(self, state: State, iteration: int) -> float | None:
+        """By edges: those of kept runs, and of the lists that have passed by the present one."""
+        return self._share
 
     def _next_wish(self, state: State) -> Wish | None:
         wish = next(self._script, None)
@@ -117,10 +133,12 @@ class Triangles(Program):
             state.extra["tables"] = self._tables(state, facts, offsets)
         offsets, (kept, passing) = state.extra["offsets"], state.extra["tables"]
         for near, near_end in runs(offsets, 0, n, kept.size):
+            self._share = share_of(offsets, near, near_end, 0)
             yield from self._gather(state, facts, offsets, near, near_end, kept, True)
             self._count(state, facts, offsets, (near, near_end), kept, (near, near_end), kept)
             for begin, end in ((0, near), (near_end, n)):
                 for first, last in runs(offsets, begin, end, passing.size):
+                    self._share = share_of(offsets, near, near_end, first)
                     yield from self._gather(state, facts, offsets, first, last, passing, False)
                     self._count(state, facts, offsets, (first, last), passing, (near, near_end), kept)
         del state.extra["offsets"], state.extra["tables"]
@@ -128,15 +146,12 @@ class Triangles(Program):
     def _tables(self, state: State, facts: Facts, offsets: Array) -> tuple[Array, Array]:
         """A table for lists that are kept, and one for those that pass by if not all can be kept."""
         entry = state.arrays[TABLE].dtype
-        everything, least = int(offsets[-1]), max(facts.vertices // 2, sizes.now.least_table)
-        room = 2 * least + facts.spare // entry.itemsize
+        everything, least = int(offsets[-1]), least_entries(facts.vertices)
+        room = 2 * least + (self._reserved + facts.spare) // entry.itemsize
         if everything <= room:
             return np.empty(everything, entry), np.empty(0, entry)
-        longest = int(np.diff(offsets).max())
-        if longest > room // 2:
-            wanted = format_size(2 * (longest - least) * entry.itemsize)
-            raise BudgetError(f"{self.name} has to keep {longest} edges of one vertex, parallel ones included; give {wanted} more memory")
-        passing = max(least, longest)
+        passing = max(least, int(np.diff(offsets).max()))
+        assert passing <= room // 2, "table_bytes reserves room for the longest list, twice"
         return np.empty(room - passing, entry), np.empty(passing, entry)
 
     def _gather(self, state: State, facts: Facts, offsets: Array, first: int, last: int, table: Array, fresh: bool) -> Iterator[Wish]:
@@ -164,6 +179,22 @@ class Triangles(Program):
             kernels.count_triangles(a, b, base, table, *near, near_base, kept, offsets, cursors, counts)
 
         by_pieces(facts, offsets, *run, work)
+
+
+def least_entries(vertices: int) -> int:
+    """Entries of each of the two least tables, which `state_bytes` includes."""
+    return max(vertices // 2, sizes.now.least_table)
+
+
+def entry_of(vertices: int) -> Any:
+    """The type of a table's entries: a vertex and a bit."""
+    return np.dtype(np.uint32 if vertices < 1 << 31 else np.uint64)
+
+
+def share_of(offsets: Array, near: int, near_end: int, first: int) -> float:
+    """The share of all pairs of lists that is done when near:near_end are kept and the lists before `first` have passed by."""
+    total, before, behind, passed = (int(offsets[at]) for at in (-1, near, near_end, first))
+    return (before + (behind - before) * passed / total) / total if total else 1.0
 
 
 def runs(offsets: Array, begin: int, end: int, room: int) -> Iterator[tuple[int, int]]:

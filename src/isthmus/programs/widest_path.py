@@ -24,9 +24,9 @@ def narrowest(width, weight):  # type: ignore[no-untyped-def]
 
 
 class WidestPath(Monotone):
-    """The width of the widest path from `source`; its own is the largest number, an unreached vertex's the smallest."""
+    """The width of the widest path from `source`. Unreached vertices have none, nor has the source: no edge limits it."""
 
-    columns = (Column("width", none=("low", "nan")),)  # infinity is a value: the width of the source itself
+    columns = (Column("width"),)
 
     def __init__(self, source: Any) -> None:
         program = narrowest

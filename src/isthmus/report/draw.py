@@ -10,10 +10,11 @@ import numpy as np
 
 from isthmus.engines.registry import NAMES, colour_of
 from isthmus.policies.recipes import RECIPES
-from isthmus.report.series import UNKNOWN, Map, Series
+from isthmus.report.series import MODELLED, UNKNOWN, Map, Series
 from isthmus.report.svg import FAINT, GRID, INK, inline
 
 SECONDS = {"I/O wait": "#dd6611", "compute": "#0077bb", "deciding": "#8877ff", "other": "#888899"}
+MODELLED_SECONDS = {MODELLED: "#0077bb"}  # always alone
 ACTIVE = {"edges": "#0077bb", "vertices": "#dd6611"}
 OTHER = (colour_of("resident"), ":")  # for unknown recipes and for variants
 SIZE = (4.4, 2.4)  # inches; a point is about a pixel on a phone

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,15 +29,12 @@ class Run(Protocol):
 
 
 def check(path: str | Path) -> Path:
-    """Check a report's path before a long run: raise what `write` would for a bad name, a missing folder or a missing package."""
+    """Check a report's path before a long run: raise what `write` would for a bad name or a missing folder."""
     path = Path(path)
     if path.suffix.lower() not in (".html", ".htm"):
         raise OptionError(f"{path}: expected a name that ends in .html")
     if not path.absolute().parent.is_dir():
         raise OptionError(f"{path.parent}: no such folder")
-    missing = [name for name in ("matplotlib", "jinja2") if find_spec(name) is None]
-    if missing:
-        raise OptionError(f"a report needs {' and '.join(missing)}: pip install isthmus[report]")
     return path
 
 
@@ -86,6 +82,7 @@ def section(recipe: str, trace: Trace, summary: dict[str, Any], several: bool) -
         "notes": panels.missing(trace, several) + summary.get("notes", []),
         "result": [(name.replace("_", " "), shown(value)) for name, value in summary["result"].items()],
         "iterations": [] if several else panels.table(trace),
+        "repeat": to_repeat(summary["repeat"]),
         "leaves": leaves(summary),
     }
 
@@ -114,6 +111,18 @@ def memory(facts: dict[str, Any]) -> list[tuple[str, int, float]]:
         split = {"staging buffers" if name == "edges" else name: size for name, size in split.items()}
     split["rest"] = max(0, budget - sum(split.values()))
     return [(name, size, 100 * size / budget if budget else 0.0) for name, size in split.items()]
+
+
+def to_repeat(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is needed to repeat a run, as rows."""
+    graph, given = facts["graph"], {**facts["options"], **facts["run"]}
+    return [
+        ("command", facts["command"]),
+        ("options", ", ".join(f"{name} = {value}" for name, value in given.items())),
+        ("store", f"{graph['path']}, checksum {graph['checksum']}" if graph["path"] else "none: the graph was in memory"),
+        ("isthmus", facts["isthmus"]),
+        ("date", facts["date"]),
+    ]
 
 
 def rows_of(summaries: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:

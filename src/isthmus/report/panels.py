@@ -55,13 +55,14 @@ def cache(name: str, data: Series) -> list[Panel]:
 def progress(name: str, data: Series) -> list[Panel]:
     """Active vertices and edges, and seconds."""
     times = {what: values for what, values in data.seconds.items() if values.any()}
+    clock, colors = ("Modelled seconds", draw.MODELLED_SECONDS) if data.modelled else ("Seconds", draw.SECONDS)
     return [
         panel(
             "Active", f"Active vertices and their edges.{binned(data)}", draw.active(f"{name}-active", data), draw.ACTIVE,
         ),
         panel(
-            "Time", f"Seconds in each iteration.{binned(data)}", draw.stacked(f"{name}-time", "time", data, times, draw.SECONDS, "s"),
-            {what: draw.SECONDS[what] for what in times},
+            "Time", f"{clock} in each iteration.{binned(data)}", draw.stacked(f"{name}-time", "time", data, times, colors, "s"),
+            {what: colors[what] for what in times},
         ),
     ]  # fmt: skip
 
@@ -87,13 +88,14 @@ def together(runs: dict[str, tuple[Series, dict[str, Any]]]) -> list[Panel]:
     if not going:
         return []
     ratio = {policy: (data, data.moved / max(1, summary["graph"]["edge_bytes"])) for policy, (data, summary) in going.items()}
+    clock = "Modelled seconds" if any(data.modelled for data, _ in going.values()) else "Seconds"
     spent = {policy: (data, sum(data.seconds.values()) * data.sizes) for policy, (data, _) in going.items()}
     return [
         panel(
             "Transfer so far", "Bytes moved since the start ÷ bytes of all edges.",
             draw.growing("all-moved", "moved ÷ edges", ratio, ""), {},
         ),
-        panel("Time so far", "Seconds since the first iteration.", draw.growing("all-time", "time", spent, "s"), {}),
+        panel("Time so far", f"{clock} since the first iteration.", draw.growing("all-time", "time", spent, "s"), {}),
     ]  # fmt: skip
 
 

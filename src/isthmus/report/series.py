@@ -14,11 +14,15 @@ Array = np.ndarray[Any, Any]
 BINS = 120
 ROWS = 96  # of the map of partitions
 UNKNOWN = 255  # no engine has this code
+MODELLED = "modelled"
 
 
 @dataclass
 class Series:
-    """Columns by bin. A bin's figures are means per iteration, except `moved` and `requested`, which are sums."""
+    """Columns by bin. A bin's figures are means per iteration, except `moved` and `requested`, which are sums.
+
+    `seconds`: by what they were spent on; of a modelled device, only its own seconds, under "modelled".
+    """
 
     iterations: int
     step: int  # iterations in a bin; the last may have fewer
@@ -36,6 +40,11 @@ class Series:
     def bounds(self) -> Array:
         """Where bins begin and end; iteration 1 lies between 0.5 and 1.5."""
         return np.concatenate([[0], np.cumsum(self.sizes)]) + 0.5
+
+    @property
+    def modelled(self) -> bool:
+        """Whether the seconds are those of a modelled device."""
+        return MODELLED in self.seconds
 
     @property
     def hit_rate(self) -> Array:
@@ -64,20 +73,27 @@ def series(trace: Trace) -> Series:
     each: list[Iteration] = trace.iterations
     engines = [name for name in NAMES.values() if any(name in i.engines for i in each)]
     brought = [name for name in NAMES.values() if any(i.partitions.get(name) for i in each)]
-    named = {
+    return Series(
+        count, step, sizes,
+        means([i.active_vertices for i in each]), means([i.active_edges for i in each]), means([i.hit_edges for i in each]),
+        {name: means(values) for name, values in spent(each).items()},
+        {name: means([i.engines[name]["bytes"] if name in i.engines else 0 for i in each]) for name in engines},
+        {name: means([i.partitions.get(name, 0) for i in each]) for name in brought},
+        sums([i.bytes for i in each]), sums([i.requests for i in each]),
+    )  # fmt: skip
+
+
+def spent(each: list[Iteration]) -> dict[str, list[float]]:
+    """The seconds of every iteration, by what they were spent on."""
+    modelled = [i.modelled for i in each if i.modelled is not None]
+    if modelled:
+        return {MODELLED: modelled}
+    return {
         "I/O wait": [i.wait for i in each],
         "compute": [i.kernel for i in each],
         "deciding": [i.decide for i in each],
         "other": [max(0.0, i.overhead - i.decide) for i in each],
     }
-    return Series(
-        count, step, sizes,
-        means([i.active_vertices for i in each]), means([i.active_edges for i in each]), means([i.hit_edges for i in each]),
-        {name: means(values) for name, values in named.items()},
-        {name: means([i.engines[name]["bytes"] if name in i.engines else 0 for i in each]) for name in engines},
-        {name: means([i.partitions.get(name, 0) for i in each]) for name in brought},
-        sums([i.bytes for i in each]), sums([i.requests for i in each]),
-    )  # fmt: skip
 
 
 @dataclass

@@ -70,7 +70,7 @@ def split_budget(
     n = graph.vertices
     entry = graph.target_bytes + (graph.weight_bytes if program.reads_weights() else 0)
     edge_bytes = entry * sum(graph.slots(side) for side in program.sides)
-    state, frontier = n * program.state_bytes, frontier_bytes(n, threads)
+    state, frontier = n * program.state_bytes + program.table_bytes(graph), frontier_bytes(n, threads)
     offsets = sum(graph.list_bytes(side) for side in program.sides)
     index = n * index_bytes if keeps else 0
     vertex = state + offsets + frontier + index

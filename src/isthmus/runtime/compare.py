@@ -10,6 +10,7 @@ from isthmus.errors import IsthmusError, OptionError, ProgramError, UnknownVerte
 from isthmus.graph.graph import Graph
 from isthmus.policies.recipes import RECIPES, recipe
 from isthmus.runtime.agree import TOLERANCE, difference
+from isthmus.runtime.public import callable_of
 from isthmus.runtime.result import Result
 from isthmus.runtime.trace import Trace
 
@@ -63,22 +64,24 @@ class Comparison:
         return {"runs": runs, "fastest": self.fastest, "failed": [{"recipe": name, "error": str(e)} for name, e in self.errors.items()]}
 
     def report(self, path: Any) -> None:
-        """Write an HTML report of the median runs; needs `pip install isthmus[report]`."""
+        """Write an HTML report of the median runs."""
         from isthmus.runtime.result import report_page
 
         report_page().write(path, self.runs, {name: str(error) for name, error in self.errors.items()})
 
 
 def compare(
-    algorithm: Callable[..., Result], graph: Graph, *args: Any, policies: Sequence[str] | None = None, rounds: int = ROUNDS,
+    algorithm: Callable[..., Result] | str, graph: Graph, *args: Any, policies: Sequence[str] | None = None, rounds: int = ROUNDS,
     tolerance: float = TOLERANCE, begin: Begin = lambda recipe, number: None, **options: Any,
 ) -> Comparison:  # fmt: skip
     """Run `algorithm(graph, …)` with each of `policies` (default: every recipe), `rounds` times, and check that answers agree.
 
+    `algorithm` is a function such as `isthmus.bfs`, or its name.
     A recipe that cannot run, for example for lack of memory, is left out of later rounds; if none can, the error is raised.
     One answer is kept in memory beside the budget, to compare the others with. `tolerance` is for floating-point values of
     programs that state no error bound. Compare your own program with `compare(functools.partial(isthmus.run, program), graph)`.
     """
+    run = callable_of("compare", algorithm)
     names = list(dict.fromkeys(RECIPES if policies is None else policies))
     if not names or rounds < 1 or isinstance(policies, str):
         raise OptionError(f"expected recipes and at least one round, got {policies!r} and {rounds}")
@@ -94,20 +97,21 @@ def compare(
     def attempt(name: str, number: int) -> Run | None:
         begin(name, number)
         try:
-            return judge.heard(name, algorithm(graph, *args, policy=name, **options))
+            return judge.heard(name, run(graph, *args, policy=name, **options))
         except (UnknownVertexError, ProgramError, DisagreementError):
             raise  # every recipe would fail in the same way
         except IsthmusError as error:
             found.errors[name] = error
             return None
 
-    if rounds == 1:  # there is no median, so a warm-up run comes first: no recipe's time then includes compiling
-        next(filter(None, (attempt(name, 0) for name in names)), None)
+    if rounds == 1:  # there is no median, so every recipe is warmed up: each has loops of its own, and no time may include compiling
+        for name in names:
+            attempt(name, 0)
     for number in range(1, rounds + 1):
         for name in names:
-            run = attempt(name, number) if name not in found.errors else None
-            if run is not None:
-                found.rounds.setdefault(name, []).append(run)
+            done = attempt(name, number) if name not in found.errors else None
+            if done is not None:
+                found.rounds.setdefault(name, []).append(done)
     for name in found.errors:
         found.rounds.pop(name, None)
     if not found.rounds:

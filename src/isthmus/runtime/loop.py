@@ -83,6 +83,7 @@ class Loop:
                 more = self.step(record)
             self.number += 1
             record.seconds = clock() - start
+            record.done = self.program.share_done(self.state, self.number)
             self.trace.append(record)
             self.watch(record)
             if more:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
@@ -44,6 +45,12 @@ class RunOptions(SessionOptions, CallOptions, total=False):
 
 SESSION = tuple(SessionOptions.__annotations__)
 CALL = tuple(CallOptions.__annotations__)  # the last, `rehearse`, is for plans and not told to users
+ELSEWHERE = {  # what other libraries call an option
+    "damping": "alpha", "damping_factor": "alpha", "max_iterations": "max_iter", "iterations": "max_iter",
+    "tolerance": "tol", "epsilon": "tol", "eps": "tol",
+    "start": "source", "root": "source", "n_jobs": "threads", "num_threads": "threads", "workers": "threads", "recipe": "policy",
+    "budget": "memory", "memory_limit": "memory",
+}  # fmt: skip
 
 
 def quiet(iteration: Iteration) -> None:
@@ -69,15 +76,27 @@ class Settings:
             raise OptionError(f"without: expected several names, such as ({self.without!r},), got {self.without!r}")
         if self.far not in ("auto", "ram"):
             raise OptionError(f"far: expected auto or ram, got {self.far!r}")
+        if isinstance(self.without, str):
+            raise OptionError(f"without: expected a tuple of names such as ({self.without!r},), got {self.without!r}")
 
 
 def split(name: str, given: dict[str, Any], own: tuple[str, ...] = ()) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Split keyword arguments into the algorithm's own, the session's and the call's. Raises OptionError for an unknown one."""
     known = {**dict.fromkeys(own, "own"), **dict.fromkeys(SESSION, "session"), **dict.fromkeys(CALL, "call")}
-    unknown = [word for word in given if word not in known]
-    if unknown:
-        raise OptionError(f"{name}: unknown option {', '.join(unknown)}; it has {', '.join([*own, *SESSION, *CALL[:-1]])}")
+    refuse_unknown(name, given, [*own, *SESSION, *CALL[:-1]], known)
     parts: dict[str, dict[str, Any]] = {"own": {}, "session": {}, "call": {}}
     for word, value in given.items():
         parts[known[word]][word] = value
     return parts["own"], parts["session"], parts["call"]
+
+
+def refuse_unknown(name: str, given: Iterable[str], told: Iterable[str], known: Iterable[str] | None = None) -> None:
+    """Raise OptionError for an option that is not known; `told` are those that the message lists."""
+    told = list(told)
+    for word in given:
+        if word in (told if known is None else known):
+            continue
+        longer = [each for each in told if each.startswith(word)]
+        near = [ELSEWHERE[word]] if ELSEWHERE.get(word) in told else difflib.get_close_matches(word, told, 1) or longer
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        raise OptionError(f"{name}: unknown option {word}{hint}; it has {', '.join(told)}")

@@ -25,6 +25,7 @@ from isthmus.programs.program import Program
 from isthmus.runtime.budget import BUFFERS, Split
 from isthmus.runtime.call import Rehearsed
 from isthmus.runtime.device import device_of, name_of
+from isthmus.runtime.public import callable_of
 from isthmus.runtime.result import Result
 
 
@@ -111,17 +112,20 @@ class Plan:
         ]
 
 
-def plan(algorithm: Callable[..., Result], graph: Graph, *args: Any, policy: str = "auto", device: str = "auto", **options: Any) -> Plan:
-    """Plan `algorithm(graph, …)` with the same options. Raises BudgetError if the run would.
+def plan(
+    algorithm: Callable[..., Result] | str, graph: Graph, *args: Any, policy: str = "auto", device: str = "auto", **options: Any
+) -> Plan:
+    """Plan `algorithm(graph, …)`, a function or its name, with the same options. Raises BudgetError if the run would.
 
     An algorithm of several passes is planned for the pass that needs most memory, of those known before it runs.
     """
     passes: list[tuple[Program, Split]] = []
+    run = callable_of("plan", algorithm)
     try:
-        algorithm(graph, *args, policy=policy, device=device, rehearse=lambda program, near: passes.append((program, near)), **options)
+        run(graph, *args, policy=policy, device=device, rehearse=lambda program, near: passes.append((program, near)), **options)
     except Rehearsed:
         program, near = max(reversed(passes), key=lambda each: each[1].least)
-        name = getattr(algorithm, "__name__", "")
+        name = getattr(run, "__name__", "")
         model = device_of(device)
         snapshot = graph.snapshot
         profile = known_profile(snapshot.far("out", True)) if model is None else model.profile()

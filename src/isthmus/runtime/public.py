@@ -10,12 +10,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Unpack
 
+from isthmus.errors import OptionError
 from isthmus.graph.graph import Graph
 from isthmus.programs.algorithm import Algorithm
+from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.programs.program import Program
 from isthmus.runtime.options import CALL, SESSION, RunOptions, split
 from isthmus.runtime.result import Result
-from isthmus.runtime.session import Session, check_program
+from isthmus.runtime.session import Session, check_graph, check_program
 
 OPTIONS = f"""
 
@@ -29,6 +31,7 @@ def function_of(algorithm: Algorithm) -> Callable[..., Result]:
     own = tuple(parameter.name for parameter in algorithm.parameters)
 
     def call(graph: Graph, *args: Any, **given: Any) -> Result:
+        check_graph(algorithm.name, graph)
         mine, opened, called = split(algorithm.name, given, own)
         with Session(graph, **opened) as session:
             return session.call_with(algorithm, args, mine, **called)
@@ -43,9 +46,20 @@ def function_of(algorithm: Algorithm) -> Callable[..., Result]:
     return call
 
 
+def callable_of(name: str, algorithm: Any) -> Callable[..., Result]:
+    """An algorithm that is given as a function, or by its name. `name` is the function that it was given to."""
+    if isinstance(algorithm, str) and algorithm in ALGORITHMS:
+        return function_of(ALGORITHMS[algorithm])
+    if isinstance(algorithm, str) or not callable(algorithm):
+        raise OptionError(f"{name}: expected an algorithm such as isthmus.bfs, or one of {ALGORITHMS.unknown(algorithm)}")
+    found: Callable[..., Result] = algorithm
+    return found
+
+
 def run(program: Program, graph: Graph, **options: Unpack[RunOptions]) -> Result:
     """Run any vertex program."""
     check_program(program)
+    check_graph("run", graph)
     _, opened, called = split("run", dict(options))
     with Session(graph, **opened) as session:
         return session.run(program, **called)

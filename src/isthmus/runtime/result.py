@@ -42,6 +42,10 @@ class Result:
         self.main = answer.main
         self._order: Array | None = graph.from_naturals()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: the ids as well, so that a result needs no store in another process."""
+        return {**vars(self), "_ids": self._ids.loaded()}
+
     def __len__(self) -> int:
         return self._count
 
@@ -55,8 +59,12 @@ class Result:
 
     @property
     def values(self) -> Array:
-        """The main column, in the order of `vertices`. Unreached: the largest int64, or infinity."""
+        """The main column, in the order of `vertices`: a masked array if some vertices have no value (unreached ones)."""
         return self[self.main]
+
+    def filled(self, name: str | None = None) -> Array:
+        """A column (default: the main one) as a plain array, in the order of `vertices`. Unreached: the largest int64, or infinity."""
+        return np.ma.getdata(self[self.main if name is None else name])
 
     @property
     def vertices(self) -> Array:
@@ -76,12 +84,15 @@ class Result:
         return f"vertex {self._ids.users(np.array([at]))[0]}"
 
     def __getitem__(self, name: str) -> Array:
-        """A column as an array. Columns that name vertices hold user ids, in an object array if some are None."""
+        """A column as an array: a masked one if some rows have no value.
+
+        Columns that name vertices hold user ids, in an object array if some are None.
+        """
         if name not in self._answer.columns:
             raise KeyError(f"{self.algorithm} has no column {name!r}; it has {', '.join(self._answer.columns)}")
         column, values = self.declared(name), self._part(name, 0, len(self))
         if column.holds is Holds.NUMBERS:
-            return column.shown(values)
+            return column.masked(values)
         missing = column.missing(values)
         users = self._users(column, np.where(missing, 0, values)) if values.size else values
         if not missing.any():
@@ -140,7 +151,10 @@ class Result:
         return as_arrow(self._users(column, np.where(missing, 0, values)) if values.size else self._ids.natural(0, 0), missing)
 
     def save(self, path: str | Path) -> None:
-        """Write to .parquet, .csv or .npy (the main column alone). If writing fails, no partial file is left."""
+        """Write to .parquet, .csv (both without a value where a vertex is unreached) or .npy (the main column alone, `filled`).
+
+        If writing fails, no partial file is left.
+        """
         path = Path(path)
         writers = {".parquet": self._save_parquet, ".csv": self._save_csv, ".npy": self._save_npy}
         if path.suffix.lower() not in writers:
@@ -173,12 +187,12 @@ class Result:
 
     def _save_npy(self, path: Path) -> None:
         with path.open("wb") as file:
-            values = self.values
+            values = self.filled()
             plain: Any = SimpleNamespace(write=file.write)  # NumPy writes to a real file itself, and hides the error
             np.save(plain, values.astype(np.str_) if values.dtype == object else values, allow_pickle=False)
 
     def report(self, path: str | Path) -> None:
-        """Write an HTML report of the run: one file without scripts. Needs `pip install isthmus[report]`."""
+        """Write an HTML report of the run: one file without scripts."""
         report_page().write(path, {self._facts["policy"]: self})
 
     def summary(self) -> dict[str, Any]:

@@ -12,21 +12,25 @@ for one call. One call runs at a time; calls from other threads wait.
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
+from pathlib import Path
 from typing import Any, Self, Unpack
 
 from isthmus.errors import IsthmusError, OptionError
 from isthmus.graph.graph import Graph
+from isthmus.graph.store import SUFFIX, is_store
 from isthmus.messages import warn
 from isthmus.programs.algorithm import Algorithm, Answer
 from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.programs.program import Program
+from isthmus.runtime import repeat
 from isthmus.runtime.call import Call, Rehearsal
 from isthmus.runtime.checkpoint import checkpoints_of
 from isthmus.runtime.desk import Holdings
 from isthmus.runtime.device import device_of
-from isthmus.runtime.options import SESSION, CallOptions, SessionOptions, Settings, quiet, split
+from isthmus.runtime.options import SESSION, CallOptions, SessionOptions, Settings, quiet, refuse_unknown, split
 from isthmus.runtime.result import Result
 from isthmus.runtime.results import result_of
 from isthmus.threads import Team
@@ -36,11 +40,8 @@ class Session:
     """Runs algorithms on one graph. Algorithms are its methods: `s.bfs(1)`. Use it as a context manager, or close it."""
 
     def __init__(self, graph: Graph, **options: Unpack[SessionOptions]) -> None:
-        if not isinstance(graph, Graph):
-            raise OptionError(f"expected a graph, got {type(graph).__name__}; make one with isthmus.open or isthmus.read")
-        unknown = [word for word in options if word not in SESSION]
-        if unknown:
-            raise OptionError(f"session: unknown option {', '.join(unknown)}; it has {', '.join(SESSION)}")
+        check_graph("session", graph)
+        refuse_unknown("session", options, SESSION)
         self.graph, self.settings = graph, Settings(**options)
         self.model = device_of(self.settings.device)
         self.team = Team(self.settings.threads)
@@ -58,6 +59,9 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session on {self.graph}{'' if self._release.alive else ', closed'}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a session cannot be pickled, as it has threads; pickle its graph, and open a session on it in the other process")
 
     def close(self) -> None:
         """Release threads, files and memory, after a run of another thread has ended. Results stay valid."""
@@ -84,11 +88,13 @@ class Session:
         """Run an algorithm; `given` has its own arguments and the options of the call."""
         own, elsewhere, options = split(algorithm.name, given, tuple(parameter.name for parameter in algorithm.parameters))
         if elsewhere:
-            raise OptionError(f"{algorithm.name}: {', '.join(elsewhere)} belong to the session: give them when it is opened")
+            words = ", ".join(elsewhere)
+            raise OptionError(f"{algorithm.name}: a session sets {words} for all its calls; give it when the session is opened")
         return self.call_with(algorithm, args, own, **options)
 
     def call_with(self, algorithm: Algorithm, args: tuple[Any, ...], own: dict[str, Any], **options: Any) -> Result:
         """The same, with the algorithm's arguments in `own` and the options of the call as keywords."""
+        date = repeat.now()
         watch, say, rehearse = options.pop("watch", quiet), options.pop("say", None), options.pop("rehearse", None)
         with self._lock:
             if not self._release.alive:
@@ -104,7 +110,8 @@ class Session:
                     call = Call(self, algorithm.name, watch, say, checkpoints)
                     answer = algorithm(call, *args, **own)
                     checkpoints.over(call.trace.notes)
-                result = self._result(algorithm, answer, call)
+                again = repeat.to_repeat(algorithm, args, own, self.graph.snapshot, self.settings, self.team.size, date)
+                result = self._result(answer, call, again)
             except BaseException:
                 self.holdings.drop()
                 raise
@@ -113,8 +120,8 @@ class Session:
         warn(call.notes)
         return result
 
-    def _result(self, algorithm: Algorithm, answer: Answer, call: Call) -> Result:
-        facts = call.summary(answer)
+    def _result(self, answer: Answer, call: Call, again: dict[str, Any]) -> Result:
+        facts = {**call.summary(answer), "repeat": again}
         answer.program = None  # a result must not hold the memory of the run
         return result_of(call.algorithm, self.graph.snapshot, answer, call.trace, facts)
 
@@ -146,6 +153,24 @@ def session(graph: Graph, **options: Unpack[SessionOptions]) -> Session:
     device, memory, policy, without, threads and verify are as for a single call, and hold for all calls of the session.
     """
     return Session(graph, **options)
+
+
+def check_graph(name: str, graph: Any) -> None:
+    """Raise OptionError, in the name of the function that was called, if that is no graph; say how to make one of it."""
+    if isinstance(graph, Graph):
+        return
+    kind = type(graph)
+    if isinstance(graph, str | os.PathLike):
+        path = os.fspath(graph)
+        stored = str(path).endswith(SUFFIX) or is_store(Path(os.fsdecode(path)))
+        got, do = f"the path {path!r}", f"open it with isthmus.open({path!r})" if stored else f"read it with isthmus.read({path!r})"
+    elif kind.__module__.startswith("networkx"):
+        got, do = f"a NetworkX {kind.__name__}", "make one with isthmus.read(networkx.to_pandas_edgelist(...))"
+    elif graph is None:
+        got, do = "None", "open a store with isthmus.open, or read edges with isthmus.read"
+    else:
+        got, do = f"an object of type {kind.__name__}", "if it holds edges, make a graph of them with isthmus.read"
+    raise OptionError(f"{name}: expected a graph, got {got}; {do}")
 
 
 def check_program(program: Any) -> None:

@@ -34,6 +34,7 @@ class Iteration:
     kernel: float = 0.0
     decide: float = 0.0
     modelled: float | None = None
+    done: float | None = None  # the share of the program's work that is done; None: not known
     hit_edges: int = 0  # active edges that a cache held
     partitions: dict[str, int] = field(default_factory=dict)  # by the engine that brought them
     choices: np.ndarray[Any, Any] | None = None
