@@ -152,10 +152,11 @@ def rows_of(graph: Graph) -> list[tuple[str, str]]:
 def rows_of_report(report: Report, verb: str, seconds: float) -> list[tuple[str, str]]:
     from isthmus.cli.console import counted, rate
 
-    speed = f" ({rate(report.edges_read / seconds, 'edges')})" if report.edges_read else ""
+    compiling = report.seconds.get("compile", 0.0)
+    speed = f" ({rate(report.edges_read / (seconds - compiling), 'edges')})" if report.edges_read else ""
     rows = [(verb, f"{counted(report.edges_read, 'edge')} in {seconds:.2f} s{speed}")]
-    if report.seconds.get("compile"):
-        rows.append(("compiling", f"{report.seconds['compile']:.2f} s of it"))
+    if compiling:
+        rows.append(("compiling", f"{compiling:.2f} s of it, not in the rate"))
     if report.self_loops_seen:
         rows.append(("self loops", f"{report.self_loops_seen:,} {'dropped' if report.self_loops_dropped else 'kept'}"))
     if report.parallel_merged:
