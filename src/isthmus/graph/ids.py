@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from isthmus import sizes
-from isthmus.errors import UnknownVertexError
+from isthmus.errors import StoreError, UnknownVertexError
 from isthmus.graph.files import Array
+from isthmus.graph.order import check_numbers
 from isthmus.graph.store import MemoryStore, Store
 
 
@@ -35,7 +36,14 @@ class Ids:
         natural = self._find(user)
         if natural is None:
             raise UnknownVertexError(f"no vertex {user!r} in the graph")
-        return int(self._store.read("order.from_natural", natural, natural + 1)[0]) if self._hub else natural
+        return self._hub_number(natural) if self._hub else natural
+
+    def _hub_number(self, natural: int) -> int:
+        number = self._store.read("order.from_natural", natural, natural + 1)
+        check_numbers(self._store, "order.from_natural", number)
+        if int(self._store.read("order.to_natural", int(number[0]), int(number[0]) + 1)[0]) != natural:
+            raise StoreError(f"{self._store}: sections order.to_natural and order.from_natural are not inverse; run isthmus verify")
+        return int(number[0])
 
     def parse(self, text: str) -> Any:
         """A user id as it is written on a command line."""
@@ -63,13 +71,20 @@ class Ids:
 
     def _search(self, wanted: Any, entry: Callable[[int], Any]) -> int | None:
         low, high = 0, self._count
+        below = above = None  # the entries before `low` and at `high`
         while low < high:
             middle = (low + high) // 2
-            if entry(middle) < wanted:
-                low = middle + 1
+            found = entry(middle)
+            if (below is not None and found < below) or (above is not None and found > above):
+                raise self._unsorted()
+            if found < wanted:
+                low, below = middle + 1, found
             else:
-                high = middle
-        return low if low < self._count and entry(low) == wanted else None
+                high, above = middle, found
+        return low if above == wanted else None
+
+    def _unsorted(self) -> StoreError:
+        return StoreError(f"{self._store}: the vertex ids do not ascend; run isthmus verify")
 
     def _string(self, at: int) -> bytes:
         begin, end = self._store.read("ids.offsets", at, at + 2)
@@ -84,9 +99,20 @@ class Ids:
         """User ids begin:end in natural order, which is ascending."""
         if self.kind == "dense":
             return np.arange(begin, end)
-        if self.kind == "string":
-            return self._strings(np.arange(begin, end))
-        return self._store.read("ids.values", begin, end)
+        if begin == end:
+            return self.users_of_natural(np.empty(0, np.int64))
+        before = max(begin - 1, 0)  # with the last of the part before, which must be smaller
+        users = self._strings(np.arange(before, end)) if self.kind == "string" else self._ascending(before, end)
+        if self.kind == "string" and any(map(operator.ge, users[:-1], users[1:])):
+            raise self._unsorted()
+        return users[begin - before :]
+
+    def _ascending(self, begin: int, end: int) -> Array:
+        """Integer ids begin:end in natural order."""
+        values = self._store.read("ids.values", begin, end)
+        if (values[1:] <= values[:-1]).any():
+            raise self._unsorted()
+        return values
 
     def users_of_natural(self, numbers: Array) -> Array:
         """User ids of places in natural order."""
@@ -102,7 +128,10 @@ class Ids:
         """Entries at arbitrary positions of a section."""
         values = np.empty(positions.size, self._store.manifest.sections[section].dtype)
         for which, first, last in stretches(positions):
-            values[which] = self._store.read(section, first, last + 1)[positions[which].astype(np.int64) - first]
+            entries = self._ascending(first, last + 1) if section == "ids.values" else self._store.read(section, first, last + 1)
+            values[which] = entries[positions[which].astype(np.int64) - first]
+        if section != "ids.values":
+            check_numbers(self._store, section, values)
         return values
 
     def _strings(self, positions: Array) -> Array:
@@ -110,9 +139,14 @@ class Ids:
         for which, first, last in stretches(positions):
             offsets = self._store.read("ids.offsets", first, last + 2)
             data = self._store.read("ids.bytes", int(offsets[0]), int(offsets[-1])).tobytes()
+            if (offsets[1:] < offsets[:-1]).any():
+                raise StoreError(f"{self._store}: section ids.offsets does not ascend; run isthmus verify")
             bounds = (offsets - offsets[0]).tolist()
-            for i, at in zip(which.tolist(), (positions[which].astype(np.int64) - first).tolist(), strict=True):
-                values[i] = data[bounds[at] : bounds[at + 1]].decode()
+            try:
+                for i, at in zip(which.tolist(), (positions[which].astype(np.int64) - first).tolist(), strict=True):
+                    values[i] = data[bounds[at] : bounds[at + 1]].decode()
+            except UnicodeDecodeError:
+                raise StoreError(f"{self._store}: section ids.bytes has an id that is not UTF-8; run isthmus verify") from None
         return values
 
 
