@@ -139,8 +139,10 @@ class Ids:
         for which, first, last in stretches(positions):
             offsets = self._store.read("ids.offsets", first, last + 2)
             data = self._store.read("ids.bytes", int(offsets[0]), int(offsets[-1])).tobytes()
-            if (offsets[1:] < offsets[:-1]).any():
-                raise StoreError(f"{self._store}: section ids.offsets does not ascend; run isthmus verify")
+            ends = self._store.manifest.sections["ids.bytes"].count
+            inside = (first > 0 or offsets[0] == 0) and (last + 1 < self._count or offsets[-1] == ends)
+            if not inside or (offsets[1:] < offsets[:-1]).any():
+                raise StoreError(f"{self._store}: section ids.offsets does not ascend from 0 to {ends}; run isthmus verify")
             bounds = (offsets - offsets[0]).tolist()
             try:
                 for i, at in zip(which.tolist(), (positions[which].astype(np.int64) - first).tolist(), strict=True):

@@ -36,9 +36,11 @@ def degrees(store: Store | MemoryStore) -> tuple[Array, Array]:
 def degrees_of(store: Store | MemoryStore, side: str, first: int, last: int) -> Array:
     """Degrees of the vertices first:last on one side."""
     offsets = store.read(f"{side}.offsets", first, last + 1)
+    arcs, n = store.manifest.arcs, store.manifest.vertices
+    ends = (first > 0 or offsets[0] == 0) and (last < n or offsets[-1] == arcs)
+    if not ends or offsets[0] < 0 or offsets[-1] > arcs or (offsets[1:] < offsets[:-1]).any():  # a difference could overflow
+        raise StoreError(f"{store}: section {side}.offsets does not ascend from 0 to {arcs}; run isthmus verify")
     degrees: Array = np.diff(offsets)
-    if offsets[0] < 0 or offsets[-1] > store.manifest.arcs or (degrees < 0).any():
-        raise StoreError(f"{store}: section {side}.offsets does not ascend from 0 to {store.manifest.arcs}; run isthmus verify")
     return degrees
 
 

@@ -111,7 +111,7 @@ def check_lists(store: Store, side: str, verdict: Verdict, pool: Pool, progress:
 
     def check(first: int) -> tuple[Any, ...]:
         offsets = store.read(f"{side}.offsets", first, min(first + VERTICES_AT_ONCE, n) + 1)
-        if offsets[0] < 0 or offsets[-1] > manifest.arcs or (np.diff(offsets) < 0).any():
+        if offsets[0] < 0 or offsets[-1] > manifest.arcs or (offsets[1:] < offsets[:-1]).any():
             return first, int(offsets[0]), int(offsets[-1]), 0, 0, 0, "offsets do not ascend"
         forward = backward = loops = 0
         for begin in range(int(offsets[0]), int(offsets[-1]), sizes.now.verified_arcs):
@@ -181,7 +181,7 @@ def check_strings(store: Store, verdict: Verdict) -> None:
         return
     for at in range(0, manifest.vertices, VERTICES_AT_ONCE):
         offsets = store.read("ids.offsets", at, min(at + VERTICES_AT_ONCE, manifest.vertices) + 1)
-        if offsets[0] < 0 or (np.diff(offsets) < 0).any() or offsets[-1] > manifest.sections["ids.bytes"].count:
+        if offsets[0] < 0 or (offsets[1:] < offsets[:-1]).any() or offsets[-1] > manifest.sections["ids.bytes"].count:
             verdict.problems.append("section ids.offsets: offsets do not ascend within ids.bytes")
             return
         data = store.read("ids.bytes", int(offsets[0]), int(offsets[-1])).tobytes()
