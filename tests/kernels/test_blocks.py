@@ -11,7 +11,7 @@ import xxhash
 
 from isthmus.graph.far import ANYTHING, Bounds, bounds_of_targets, bounds_of_weights
 from isthmus.kernels import blocks as kernels
-from isthmus.kernels.blocks import BLOCK, FINE, LANES, NO_SUMS, WRONG_ENTRY, WRONG_SUM
+from isthmus.kernels.blocks import BLOCK, FINE, NO_SUMS, SCRATCH, WRONG_ENTRY, WRONG_SUM
 
 
 def some_blocks(count: int) -> Any:
@@ -42,7 +42,7 @@ def check(entries: Any, bounds: Bounds, place: int = 0, sums: Any = None, first:
     data[: entries.nbytes] = entries.view(np.uint8)
     rule = np.array([*astuple(bounds), NO_SUMS if sums is None else 0], np.uint64)
     sums = np.empty(0, np.uint64) if sums is None else sums
-    found: tuple[int, int] = kernels.check_blocks(data, place, data.size - place, first, rule, sums, np.empty(LANES, np.uint64))
+    found: tuple[int, int] = kernels.check_blocks(data, place, data.size - place, first, rule, sums, np.empty(SCRATCH, np.uint64))
     return found
 
 

@@ -16,7 +16,7 @@ from isthmus.errors import StoreError
 from isthmus.graph.blocks import check_table, wrong_sum
 from isthmus.graph.far import FarArray
 from isthmus.graph.files import BLOCK, Array
-from isthmus.kernels.blocks import FINE, FIRST, LANES, NO_SUMS, WRONG_SUM, check_blocks
+from isthmus.kernels.blocks import FINE, FIRST, NO_SUMS, SCRATCH, WRONG_SUM, check_blocks
 
 AT_ONCE = 1 << 20  # bytes read and then checked: they are still in the processor's cache
 
@@ -37,7 +37,7 @@ class Arrivals:
 
     def check(self, section: int, first: int, data: Array) -> None:
         """Check blocks of an array from block `first` on, which are in `data`, an array of bytes."""
-        status, block = check_blocks(data, 0, data.size, first, self.rules[section], self.sums, np.empty(LANES, np.uint64))
+        status, block = check_blocks(data, 0, data.size, first, self.rules[section], self.sums, np.empty(SCRATCH, np.uint64))
         if status != FINE:
             raise self.error(section, status, block)
 

@@ -166,6 +166,9 @@ class Store:
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r})"
 
+    def __str__(self) -> str:
+        return str(self.path)
+
 
 class MemoryStore:
     """The same sections held in RAM, for graphs that are never written to disk."""
@@ -196,6 +199,9 @@ class MemoryStore:
 
     def __repr__(self) -> str:
         return "MemoryStore()"
+
+    def __str__(self) -> str:
+        return "the graph in memory"
 
 
 def is_store(path: Path) -> bool:

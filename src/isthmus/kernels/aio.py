@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 from numba import int64, intp, uint64
 
-from isthmus.kernels.blocks import BLOCK, FINE, LANES, check_blocks
+from isthmus.kernels.blocks import BLOCK, FINE, SCRATCH, check_blocks
 from isthmus.kernels.compile import c_function, kernel
 
 # io_setup, io_destroy, io_submit, io_getevents
 NUMBERS = {"x86_64": (206, 207, 209, 208), "aarch64": (0, 1, 2, 4)}.get(platform.machine()) if platform.system() == "Linux" else None
 DONE, FAILED, REFUSED = range(3)
+FLYING = 16 << 20  # bytes: more only wait in the kernel, where submitting them blocks, and nothing that arrived is checked
 
 SPARE: dict[int, list[int]] = {}  # unused contexts by depth: creating and destroying one takes the kernel some 30 ms
 os.register_at_fork(after_in_child=SPARE.clear)  # a child does not inherit them
@@ -82,9 +83,10 @@ def read_extents(
 ) -> Any:  # fmt: skip
     depth = pointers.size
     base, memory = uint64(control.ctypes.data), uint64(buffer.ctypes.data)
-    lanes = np.empty(LANES, np.uint64)
+    lanes = np.empty(SCRATCH, np.uint64)
     free = np.arange(depth)
     idle = depth
+    flying_bytes = int64(0)
     extent = 0
     at = int64(0)
     requests = 0
@@ -92,7 +94,7 @@ def read_extents(
     wrong_section, wrong_block, found = int64(-1), int64(-1), FINE
     while True:
         fresh = 0
-        while idle > 0 and extent < lengths.size and status == DONE:
+        while idle > 0 and flying_bytes < FLYING and extent < lengths.size and status == DONE:
             if at >= lengths[extent]:
                 extent += 1
                 at = 0
@@ -108,6 +110,7 @@ def read_extents(
             pointers[fresh] = base + uint64(slot) * uint64(64)
             fresh += 1
             at += size
+            flying_bytes += size
         sent = 0
         while sent < fresh:
             taken = syscall(submit, context, fresh - sent, pointers.ctypes.data + sent * 8, 0, 0)
@@ -118,7 +121,7 @@ def read_extents(
         for k in range(sent, fresh):  # refused: the caller repeats the whole read with plain reads
             free[idle] = int64((pointers[k] - base) // uint64(64))
             idle += 1
-            status = FAILED
+            status = FAILED  # nothing more is submitted, so the bytes in flight no longer matter
         flying = depth - idle
         if flying == 0:
             return status, requests, wrong_section, wrong_block, found
@@ -132,6 +135,7 @@ def read_extents(
             free[idle] = slot
             idle += 1
             size = int64(control[slot, 4])
+            flying_bytes -= size
             if int64(events[k, 2]) != size:
                 status = FAILED
             if status != DONE:
