@@ -36,11 +36,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # where `tests` is, if this file is run by its path
 
-from tests.faults.spoiling import ANOTHER, CONTRADICTION, DAMAGE, SAME, Base, Copy, bases, forgeries  # noqa: E402
+from tests.faults.spoiling import ANOTHER, DAMAGE, SAME, Base, Copy, bases, forgeries
 
-import isthmus as ist  # noqa: E402
-from isthmus import sizes  # noqa: E402
-from isthmus.errors import IsthmusError  # noqa: E402
+import isthmus as ist
+from isthmus import sizes
+from isthmus.errors import IsthmusError
 
 SEED = 7
 LIMIT = 30.0  # seconds for a run; sound ones take well below a second
@@ -49,6 +49,7 @@ FORGED = 10  # damaged stores for one forged store
 SMALL = {"piece": 1000, "few_edges": 500, "smallest_partition": 4 << 10, "least_buffer": 64 << 10, "alone": 500, "smallest_queue": 64}
 FAULTS = ("wrong", "missed", "crash", "traceback", "hang")
 RIGHT, REFUSED = "right", "refused"
+Tally = collections.Counter[str]
 
 
 @dataclass(frozen=True)
@@ -272,13 +273,14 @@ def work(campaign: Campaign, numbers: list[int], pipe: int) -> None:
         os._exit(code)
 
 
-def run(stores: int, forged: int, children: int = 2, only: int | None = None, say: Callable[[str], None] = print) -> collections.Counter[str]:
+def run(stores: int, forged: int, children: int = 2, only: int | None = None, say: Callable[[str], None] = print) -> Tally:
     """Run a campaign; returns how often each outcome was seen. Every fault is told by `say`."""
-    tally: collections.Counter[str] = collections.Counter()
+    tally: Tally = collections.Counter()
     with tempfile.TemporaryDirectory(prefix="damage-") as folder, sizes.using(**SMALL):
         start = time.monotonic()
         campaign = Campaign(Path(folder), stores, forged)
-        say(f"{len(campaign.bases)} sound stores and {sum(len(base.answers) for base in campaign.bases)} answers in {time.monotonic() - start:.1f} s")
+        answers = sum(len(base.answers) for base in campaign.bases)
+        say(f"{len(campaign.bases)} sound stores and {answers} answers in {time.monotonic() - start:.1f} s")
         numbers = list(range(campaign.total)) if only is None else [only]
         working = [Child(campaign, numbers[k::children]) for k in range(min(children, len(numbers)))]
         while working := [child for child in working if child.pid]:

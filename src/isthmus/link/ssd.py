@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 
 from isthmus import sizes
