@@ -48,7 +48,7 @@ def table_digest(file: OpenFile, blocks: int, table: Array | None = None) -> str
         size = min(TABLE_PIECE, blocks * 8 - at)
         piece = memory[:size] if table is None else memory[at : at + size]
         file.read(piece.data, at)
-        hashed.update(piece)
+        hashed.update(piece.data)
     return hashed.hexdigest()
 
 
