@@ -188,7 +188,7 @@ def test_mistakes(call: Any, arguments: list[Any], code: int, message: str) -> N
     assert message in last
 
 
-def test_a_damaged_block_is_found_with_verify(call: Any, tmp_path: Path) -> None:
+def test_a_damaged_block_is_found(call: Any, tmp_path: Path) -> None:
     ist.generate("rmat", tmp_path / "bad.isthmus", scale=13).close()
     with (tmp_path / "bad.isthmus" / "out.targets").open("r+b") as file:
         file.seek(5 * 4096)
@@ -196,10 +196,12 @@ def test_a_damaged_block_is_found_with_verify(call: Any, tmp_path: Path) -> None
         file.seek(5 * 4096)
         file.write(bytes([byte[0] ^ 1]))
     for how in ([], ["--memory", "10%", "--policy", "filter"], ["--memory", "10%", "--policy", "emogi"]):
-        outcome = call("pagerank", tmp_path / "bad.isthmus", "--verify", "-o", tmp_path / "out.npy", *how)
+        outcome = call("pagerank", tmp_path / "bad.isthmus", "-o", tmp_path / "out.npy", *how)
         assert (outcome.code, outcome.out) == (4, "")
-        assert outcome.err.endswith("bad.isthmus/out.targets: block 5 at byte 20480: the checksum does not match\n")
+        where = "bad.isthmus/out.targets: block 5 at byte 20480: the checksum does not match; the store is damaged\n"
+        assert outcome.err.endswith(where)
     assert not (tmp_path / "out.npy").exists()
+    assert call("pagerank", tmp_path / "bad.isthmus", "--no-verify", "-o", tmp_path / "out.npy").code == 0, "trusted, if asked to"
 
 
 def process(*arguments: Any, **more: Any) -> subprocess.CompletedProcess[str]:

@@ -174,3 +174,52 @@ def test_from_a_file_of_strings(tmp_path: Path) -> None:
     assert graph.neighbors("adam").tolist() == ["bob", "日本"]
     assert graph.predecessors("Zoë").tolist() == ["bob"]
     assert graph.ids.users(np.arange(4)).tolist() != sorted(["Zoë", "adam", "bob", "日本"])  # hub order really differs
+
+
+ORDERS = ("order.to_natural", "order.from_natural")
+NAMED = {"ids.offsets": np.array([0, 1, 2, 4, 5]), "ids.bytes": np.frombuffer(b"abccd", np.uint8)}
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"ids.values": np.array([1, 5, 3, 9])}, "the vertex ids do not ascend"),
+        ({"ids.values": np.array([1, 5, 5, 9])}, "the vertex ids do not ascend"),
+        ({**NAMED, "ids.bytes": np.frombuffer(b"abb\xffd", np.uint8)}, r"ids\.bytes has an id that is not UTF-8"),
+        ({**NAMED, "ids.bytes": np.frombuffer(b"baccd", np.uint8)}, "the vertex ids do not ascend"),
+        ({**NAMED, "ids.offsets": np.array([0, 3, 2, 4, 5])}, r"ids\.offsets does not ascend from 0 to 5"),
+        ({**NAMED, "ids.offsets": np.array([1, 1, 2, 4, 5])}, r"ids\.offsets does not ascend from 0 to 5"),
+        ({**NAMED, "ids.offsets": np.array([0, 1, 2, 4, 4])}, r"ids\.offsets does not ascend from 0 to 5"),
+        ({**NAMED, "ids.offsets": np.array([0, 1, 2, 4, 2**62])}, r"ids\.bytes has 5 entries, asked for 0:4611686018427387904"),
+        ({**NAMED, "ids.offsets": np.array([-3, 1, 2, 4, 5])}, r"ids\.bytes has 5 entries, asked for -3:5"),
+    ],
+)  # fmt: skip
+def test_ids_that_cannot_be(forge: Callable[..., Store], arrays: dict[str, Any], message: str) -> None:
+    lists = {"out.offsets": np.zeros(5, np.int64), "out.targets": np.zeros(0, np.uint32)}
+    graph = Graph(forge("g", {**lists, **arrays}, ids="string" if "ids.bytes" in arrays else "int64"))
+    with pytest.raises(StoreError, match=message):
+        graph.ids.natural(0, 4)
+    with pytest.raises(StoreError, match=message.split(" asked")[0]):  # also piece by piece
+        for at in range(4):
+            graph.ids.natural(at, at + 1)
+
+
+def test_a_search_notices_ids_that_descend(forge: Callable[..., Store]) -> None:
+    lists = {"out.offsets": np.zeros(8, np.int64), "out.targets": np.zeros(0, np.uint32)}
+    graph = Graph(forge("g", {**lists, "ids.values": np.array([70, 60, 50, 40, 30, 20, 10])}, ids="int64"))
+    with pytest.raises(StoreError, match="the vertex ids do not ascend"):
+        graph.ids.number(70)
+
+
+@pytest.mark.parametrize("wrong", [4, 0, 2**32 - 1])
+def test_an_order_that_is_no_permutation(forge: Callable[..., Store], wrong: int) -> None:
+    lists = {"out.offsets": np.array([0, 1, 1, 1, 1]), "out.targets": np.array([3], np.uint32)}
+    orders = {name: np.array([2, 0, 1, 3] if name == "order.from_natural" else [1, 2, 0, 3], np.uint32) for name in ORDERS}
+    for name in ORDERS:
+        sound = Graph(forge("g", {**lists, **orders}, order="hub"))
+        assert sound.ids.number(0) == 2 and sound.snapshot.naturals() is not None and sound.snapshot.from_naturals() is not None
+        spoilt = {**orders, name: np.array([*orders[name][:3], wrong], np.uint32)}
+        graph = Graph(forge("g", {**lists, **spoilt}, order="hub"))
+        for read in (graph.snapshot.naturals, graph.snapshot.from_naturals, lambda graph=graph: graph.ids.number(3)):
+            with pytest.raises(StoreError, match=r"order\.\w+ (has an entry that is not a vertex|and order\.\w+ are not inverse)"):
+                read()

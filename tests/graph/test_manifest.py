@@ -113,6 +113,7 @@ def test_nesting_without_end() -> None:
         ({"self_loops": 1}, "claims 3 undirected edges, 1 self loops and 6 arcs, which do not agree"),
         ({"edges": 6, "self_loops": 7, "directed": True}, "7 self loops and 6 arcs, which do not agree"),
         ({"vertices": 4}, r"section out\.offsets claims 4 entries, expected 5"),
+        ({"vertices": 10**4000}, "expected vertices to be a count, got 1000"),
         ({"vertices": 2**60}, r"section out\.offsets claims 4 entries, expected 1152921504606846977"),
         (section("out.targets", count=2**60), r"section out\.targets claims 1152921504606846976 entries, expected 6"),
         (section("out.targets", dtype="float16"), r"section out\.targets has type 'float16'"),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
+from isthmus.errors import StoreError
 from isthmus.graph.graph import Graph
 from isthmus.graph.order import degrees, hub_order
 from isthmus.graph.store import Store
@@ -140,3 +141,11 @@ def test_cleaning_comes_before_ordering(tmp_path: Path) -> None:
     assert kept.ids.number(0) == 0
     assert dropped.ids.number(2) == 0
     assert verify(tmp_path / "dropped.isthmus").ok
+
+
+@pytest.mark.parametrize("offsets", [[0, 3, 2, 4], [1, 2, 3, 4], [0, 1, 2, 3], [0, 1, 2, -(2**63)], [0, -1, 2, 4], [0, 9, 2, 4]])
+def test_degrees_from_offsets_that_do_not_ascend(forge: Callable[..., Store], offsets: list[int]) -> None:
+    store = forge("g", {"out.offsets": np.array(offsets), "out.targets": np.zeros(4, np.uint32)})
+    for read in (Graph(store).snapshot.out_degrees, Graph(store).busiest, lambda: hub_order(store)):
+        with pytest.raises(StoreError, match=r"section out\.offsets does not ascend from 0 to 4; run isthmus verify"):
+            read()

@@ -41,7 +41,7 @@ def test_reads_give_what_was_written(forge: Callable[..., Store]) -> None:
     assert "in.targets" not in store
     blocks = bytes(store.read_blocks("out.targets", 2, 1))
     assert blocks == targets[2048:].tobytes().ljust(BLOCK, b"\0")
-    assert store.read_checksums("out.targets", 0, 3).tobytes() == store.read_table("out.targets")
+    assert store.read_checksums("out.targets", 0, 3).tobytes() == (store.path / "out.targets.xxh3").read_bytes()
 
 
 @pytest.mark.parametrize(("start", "stop"), [(-1, 2), (0, 3001), (5, 4), (4000, None)])
@@ -173,7 +173,7 @@ def sparse_store(path: Path, manifest: Manifest, pieces: list[tuple[str, int, An
             file.seek(at * array.itemsize)
             file.write(array.tobytes())
     (path / "manifest.json").write_bytes(manifest.encode())
-    return Store(path)
+    return Store(path, verify=False)  # the checksums are zeros, too
 
 
 @pytest.mark.parametrize("dtype", ["uint32", "uint64"])

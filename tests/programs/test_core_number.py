@@ -75,3 +75,21 @@ def test_no_vertex_and_no_edge():
 def test_without_in_edges_it_says_so():
     with pytest.raises(ist.StoreError, match=r"core_number follows in-edges, and .* was stored without them"):
         ist.core_number(build([(0, 1, None)], 2, True, in_edges=False))
+
+
+@pytest.mark.parametrize("how", [{}, {"policy": "filter", "memory": "10%"}])
+def test_edges_stored_in_one_direction_only(tmp_path, how):
+    """Such a store is wrong, and `verify` says so; a run must still come to an end."""
+    from isthmus.graph.manifest import Manifest
+    from isthmus.graph.writer import StoreWriter
+
+    n = 40
+    arrays = {"out.offsets": np.append(np.zeros(n // 2 + 1, np.int64), np.arange(1, n // 2 + 1) * 8)}
+    arrays["out.targets"] = np.tile(np.arange(8, dtype=np.uint32), n // 2)
+    with StoreWriter(tmp_path / "g.isthmus") as writer:
+        for section, array in arrays.items():
+            writer.section(section, array.dtype, array.size)
+            writer.append(section, array)
+        writer.commit(Manifest(n, n // 2 * 4, n // 2 * 8, False, False, "dense", parallel=True)).close()
+    with ist.open(tmp_path / "g.isthmus") as graph:
+        assert ist.core_number(graph, **how).values.min() >= 0

@@ -23,7 +23,7 @@ ReportOption = Annotated[Path | None, typer.Option(help="Write an HTML report of
 def shared(
     store: StorePath,
     memory: Budget = None, policies: PoliciesOption = None, without: WithoutOption = None, device: DeviceOption = "auto",
-    rounds: RoundsOption = 3, threads: Threads = None, verify: VerifyOption = False, report: ReportOption = None, json: Json = False,
+    rounds: RoundsOption = 3, threads: Threads = None, verify: VerifyOption = True, report: ReportOption = None, json: Json = False,
 ) -> None:  # fmt: skip
     """The options of every comparison, as a signature."""
 

@@ -26,7 +26,7 @@ WithoutOption = Annotated[
 ]
 OutputOption = Annotated[Path | None, typer.Option("-o", "--output", help="Write the result: NAME.parquet, .csv or .npy.")]
 ReportOption = Annotated[Path | None, typer.Option(help="Write an HTML report of the run: NAME.html.")]
-VerifyOption = Annotated[bool, typer.Option("--verify", help="Compare every block that is read with its checksum.")]
+VerifyOption = Annotated[bool, typer.Option("--verify/--no-verify", help="Compare every block of edges that is read with its checksum.")]
 CheckpointOption = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Folder for checkpoints; the same command, run again, resumes from the last one.")
 ]
@@ -37,7 +37,7 @@ RestartOption = Annotated[bool, typer.Option("--restart", help="Remove existing 
 def shared(
     store: StorePath,
     memory: Budget = None, policy: PolicyOption = "auto", without: WithoutOption = None, device: DeviceOption = "auto",
-    threads: Threads = None, verify: VerifyOption = False, output: OutputOption = None, report: ReportOption = None,
+    threads: Threads = None, verify: VerifyOption = True, output: OutputOption = None, report: ReportOption = None,
     checkpoint: CheckpointOption = None, checkpoint_every: EveryOption = 5.0, restart: RestartOption = False, json: Json = False,
 ) -> None:  # fmt: skip
     """The options of every algorithm, as a signature."""

@@ -12,10 +12,43 @@ from isthmus.graph.files import BLOCK, Array, OpenFile
 
 
 @dataclass(frozen=True)
+class Bounds:
+    """What the entries of an array may be: as unsigned integers of `width` bytes, under `mask`, at most `most`; `zero` counts as 0.
+
+    `width` 0: anything.
+    """
+
+    width: int = 0
+    mask: int = 0
+    zero: int = 0
+    most: int = 0
+
+
+ANYTHING = Bounds()
+
+
+def bounds_of_targets(dtype: Any, vertices: int) -> Bounds:
+    """Targets are vertices."""
+    width = int(np.dtype(dtype).itemsize)
+    return Bounds(width, (1 << 8 * width) - 1, 0, max(vertices - 1, 0))
+
+
+def bounds_of_weights(dtype: Any, negative: bool) -> Bounds:
+    """Weights are finite, and below zero only where `negative` says so."""
+    dtype = np.dtype(dtype)
+    width, sign = int(dtype.itemsize), 1 << 8 * int(dtype.itemsize) - 1
+    if dtype.kind == "i":
+        return ANYTHING if negative else Bounds(width, 2 * sign - 1, 0, sign - 1)
+    largest = int(np.array(np.finfo(dtype).max, dtype).view(f"u{width}"))
+    # Minus zero is not below zero.
+    return Bounds(width, sign - 1, 0, largest) if negative else Bounds(width, 2 * sign - 1, sign, largest)
+
+
+@dataclass(frozen=True)
 class FarArray:
     """Targets or weights of one side: `count` entries, those in gaps between lists included.
 
-    Either `memory` holds them, or `file` does, in whole blocks, with the blocks' checksums in `sums`.
+    Either `memory` holds them, or `file` does, in whole blocks. The blocks' checksums are in `sums`, whose own checksum is `digest`.
     """
 
     name: str
@@ -24,6 +57,8 @@ class FarArray:
     memory: Array | None = None
     file: OpenFile | None = None
     sums: OpenFile | None = None
+    digest: str = ""
+    bounds: Bounds = ANYTHING
 
     @property
     def bytes(self) -> int:
@@ -39,10 +74,3 @@ class FarArray:
         if self.file is None:
             raise StoreError(f"{self.name} lies in memory, not in a file")
         return self.file
-
-    def checksums(self, first: int, count: int) -> Array:
-        """The stored checksums of `count` blocks of the file."""
-        assert self.sums is not None
-        sums = np.empty(count, "<u8")
-        self.sums.read(sums.view(np.uint8).data, first * 8)
-        return sums

@@ -11,6 +11,7 @@ import numpy as np
 from isthmus import sizes
 from isthmus.errors import StoreError, UnknownVertexError
 from isthmus.graph.files import Array
+from isthmus.graph.order import check_numbers, degrees_of
 from isthmus.graph.snapshot import StoredSnapshot
 from isthmus.graph.store import MemoryStore, Store
 from isthmus.messages import option
@@ -97,7 +98,7 @@ class Graph:
         best, most = -1, -1
         at_once = sizes.now.degree_vertices
         for first in range(0, self.vertices, at_once):
-            degrees = np.diff(self.store.read("out.offsets", first, min(first + at_once, self.vertices) + 1).astype(np.int64))
+            degrees = degrees_of(self.store, "out", first, min(first + at_once, self.vertices))
             at = int(degrees.argmax())
             if degrees[at] > most:
                 best, most = first + at, int(degrees[at])
@@ -118,7 +119,9 @@ class Graph:
 
     def _list(self, v: Any, side: str) -> Array:
         begin, end = self._row(self.ids.number(v), side)
-        return np.sort(self.ids.users(self.store.read(f"{side}.targets", begin, end)))
+        targets = self.store.read(f"{side}.targets", begin, end)
+        check_numbers(self.store, f"{side}.targets", targets)
+        return np.sort(self.ids.users(targets))
 
     def edge_weights(self, u: Any, v: Any) -> Array:
         """Weights of the edges from `u` to `v`, one for each parallel edge; ones for an unweighted graph."""
@@ -138,7 +141,10 @@ class Graph:
     def _arcs_between(self, u: int, v: int) -> tuple[int, int]:
         """The range of arcs from number `u` to number `v`; empty if there are none."""
         begin, end = self._row(u)
-        return self._first(begin, end, v), self._first(begin, end, v + 1)
+        low, high = self._first(begin, end, v), self._first(begin, end, v + 1)
+        if low > high:
+            raise StoreError(f"{self.store}: the list of vertex {u} in out.targets is not sorted; run isthmus verify")
+        return low, high
 
     def _first(self, begin: int, end: int, target: int) -> int:
         """The first arc of a sorted list whose target is at least `target`, by binary search: a hub's list is not read whole."""
@@ -199,6 +205,9 @@ class Graph:
         self.close()
 
 
-def open_graph(path: str | Path) -> Graph:
-    """Open a store. The sizes in its manifest are checked against its files; edges stay on disk."""
-    return Graph(Store(path))
+def open_graph(path: str | Path, verify: bool = True) -> Graph:
+    """Open a store. The sizes in its manifest are checked against its files; edges stay on disk.
+
+    All that is read later is compared with its checksums; `verify=False` trusts the disk.
+    """
+    return Graph(Store(path, verify))

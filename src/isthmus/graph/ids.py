@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from isthmus import sizes
-from isthmus.errors import UnknownVertexError
+from isthmus.errors import StoreError, UnknownVertexError
 from isthmus.graph.files import Array
+from isthmus.graph.order import check_numbers
 from isthmus.graph.store import MemoryStore, Store
 
 KEPT = ("ids.", "order.")  # what the sections of an id map are called
@@ -57,15 +58,36 @@ class Ids:
             self._asked += more
             sections = {name: section for name, section in self._store.manifest.sections.items() if name.startswith(KEPT)}
             if self._asked > PATIENCE and sum(section.bytes for section in sections.values()) <= sizes.now.held_id_bytes:
-                self._held = {name: self._store.read(name) for name in sections}
+                self._held = {name: self._whole(name) for name in sections}
         return self._held
+
+    def _whole(self, section: str) -> Array:
+        """A section of the map in memory, checked for what look-ups rely on."""
+        if section == "ids.values":
+            return self._ascending(0, self._count)
+        entries = self._store.read(section)
+        if section == "ids.offsets":
+            self._check_bounds(entries, 0, self._count - 1)
+        elif section != "ids.bytes":
+            check_numbers(self._store, section, entries)
+        return entries
+
+    def _check_bounds(self, offsets: Array, first: int, last: int) -> None:
+        """Raise StoreError unless the offsets of the strings first to last ascend within the bytes."""
+        end = self._store.manifest.sections["ids.bytes"].count
+        inside = (first > 0 or offsets[0] == 0) and (last + 1 < self._count or offsets[-1] == end)
+        if not inside or (offsets[1:] < offsets[:-1]).any():
+            raise StoreError(f"{self._store}: section ids.offsets does not ascend from 0 to {end}; run isthmus verify")
+
+    def _not_text(self) -> StoreError:
+        return StoreError(f"{self._store}: section ids.bytes has an id that is not UTF-8; run isthmus verify")
 
     def number(self, user: Any) -> int:
         """The vertex number of one user id."""
         natural = self._find(user)
         if natural is None:
             raise UnknownVertexError(f"no vertex {shown(user)} in the graph{self._hint(user)}")
-        return int(self._entries("order.from_natural", np.array([natural]))[0]) if self._hub else natural
+        return self._hub_number(natural) if self._hub else natural
 
     def _hint(self, user: Any) -> str:
         """What to give instead of an id of the wrong type; empty if the type is right."""
@@ -85,6 +107,12 @@ class Ids:
             return int(user) if float(user) == int(user) else None
         except (TypeError, ValueError, OverflowError):
             return None
+
+    def _hub_number(self, natural: int) -> int:
+        number = self._entries("order.from_natural", np.array([natural]))
+        if int(self._entries("order.to_natural", number)[0]) != natural:
+            raise StoreError(f"{self._store}: sections order.to_natural and order.from_natural are not inverse; run isthmus verify")
+        return int(number[0])
 
     def parse(self, text: str) -> Any:
         """A user id as it is written on a command line."""
@@ -113,13 +141,20 @@ class Ids:
     def _search(self, wanted: Any, entry: Callable[[int], Any]) -> int | None:
         self._in_memory(1)
         low, high = 0, self._count
+        below = above = None  # the entries before `low` and at `high`
         while low < high:
             middle = (low + high) // 2
-            if entry(middle) < wanted:
-                low = middle + 1
+            found = entry(middle)
+            if (below is not None and found < below) or (above is not None and found > above):
+                raise self._unsorted()
+            if found < wanted:
+                low, below = middle + 1, found
             else:
-                high = middle
-        return low if low < self._count and entry(low) == wanted else None
+                high, above = middle, found
+        return low if above == wanted else None
+
+    def _unsorted(self) -> StoreError:
+        return StoreError(f"{self._store}: the vertex ids do not ascend; run isthmus verify")
 
     def _integer(self, at: int) -> int:
         return int(self._held["ids.values"][at] if self._held is not None else self._store.read("ids.values", at, at + 1)[0])
@@ -140,9 +175,19 @@ class Ids:
         """User ids begin:end in natural order, which is ascending."""
         if self.kind == "dense":
             return np.arange(begin, end)
-        if self.kind == "string":
-            return self._strings(np.arange(begin, end))
+        if begin == end:
+            return self.users_of_natural(np.empty(0, np.int64))
+        before = max(begin - 1, 0)  # with the last of the part before, which must be smaller
+        users = self._strings(np.arange(before, end)) if self.kind == "string" else self._ascending(before, end)
+        if self.kind == "string" and any(map(operator.ge, users[:-1], users[1:])):
+            raise self._unsorted()
+        return users[begin - before :]
+
+    def _ascending(self, begin: int, end: int) -> Array:
+        """Integer ids begin:end in natural order."""
         values = self._store.read("ids.values", begin, end)
+        if (values[1:] <= values[:-1]).any():
+            raise self._unsorted()
         values.flags.writeable = False  # they may be the graph's own
         return values
 
@@ -162,22 +207,29 @@ class Ids:
             return held[section][positions.astype(np.int64)]
         values = np.empty(positions.size, self._store.manifest.sections[section].dtype)
         for which, first, last in stretches(positions):
-            values[which] = self._store.read(section, first, last + 1)[positions[which].astype(np.int64) - first]
+            entries = self._ascending(first, last + 1) if section == "ids.values" else self._store.read(section, first, last + 1)
+            values[which] = entries[positions[which].astype(np.int64) - first]
+        if section != "ids.values":
+            check_numbers(self._store, section, values)
         return values
 
     def _strings(self, positions: Array) -> Array:
         values = np.empty(positions.size, object)
-        if positions.size <= FEW and (held := self._in_memory(positions.size)) is not None:
-            places, text = positions.astype(np.int64), held["ids.bytes"].data
-            begins, ends = held["ids.offsets"][places].tolist(), held["ids.offsets"][places + 1].tolist()
-            values[:] = [str(text[begin:end], "utf-8") for begin, end in zip(begins, ends, strict=True)]
-            return values
-        for which, first, last in stretches(positions):
-            offsets = self._store.read("ids.offsets", first, last + 2)
-            data = self._store.read("ids.bytes", int(offsets[0]), int(offsets[-1])).tobytes()
-            bounds = (offsets - offsets[0]).tolist()
-            for i, at in zip(which.tolist(), (positions[which].astype(np.int64) - first).tolist(), strict=True):
-                values[i] = data[bounds[at] : bounds[at + 1]].decode()
+        try:
+            if positions.size <= FEW and (held := self._in_memory(positions.size)) is not None:
+                places, text = positions.astype(np.int64), held["ids.bytes"].data
+                begins, ends = held["ids.offsets"][places].tolist(), held["ids.offsets"][places + 1].tolist()
+                values[:] = [str(text[begin:end], "utf-8") for begin, end in zip(begins, ends, strict=True)]
+                return values
+            for which, first, last in stretches(positions):
+                offsets = self._store.read("ids.offsets", first, last + 2)
+                self._check_bounds(offsets, first, last)
+                data = self._store.read("ids.bytes", int(offsets[0]), int(offsets[-1])).tobytes()
+                bounds = (offsets - offsets[0]).tolist()
+                for i, at in zip(which.tolist(), (positions[which].astype(np.int64) - first).tolist(), strict=True):
+                    values[i] = data[bounds[at] : bounds[at + 1]].decode()
+        except UnicodeDecodeError:
+            raise self._not_text() from None
         return values
 
 

@@ -19,6 +19,7 @@ from isthmus.graph.sealing import ZEROS, is_sealed, sealed
 FORMAT = "isthmus-store"
 VERSION = 1
 NAME = "manifest.json"
+MAX_COUNT = 1 << 128  # far above any count; Python does not print numbers without end
 MAX_BYTES = 1 << 20  # far above the size of any manifest
 DTYPES = {
     "out.offsets": {"int64"}, "out.targets": {"uint32", "uint64"}, "out.weights": {"int32", "int64", "float32", "float64"},
@@ -101,7 +102,7 @@ def check_types(manifest: Manifest, where: str) -> None:
         typed += [(f"{name}.dtype", section.dtype, str), (f"{name}.count", section.count, int)]
         typed += [(f"{name}.checksums", section.checksums, str)]
     for name, value, kind in typed:
-        if type(value) is not kind or (isinstance(value, int) and value < 0):
+        if type(value) is not kind or (isinstance(value, int) and not 0 <= value < MAX_COUNT):
             raise StoreError(f"{where}: expected {name} to be {NOUNS[kind]}, got {value!r}")
 
 
@@ -141,5 +142,8 @@ def check_sections(manifest: Manifest, where: str) -> None:
             raise StoreError(f"{where}: section {name} has type {section.dtype!r}")
         if expected[name] not in (section.count, -1):
             raise StoreError(f"{where}: section {name} claims {section.count} entries, expected {expected[name]}")
+        out = manifest.sections[name.replace("in.", "out.", 1)] if name.startswith("in.") else section
+        if section.dtype != out.dtype:
+            raise StoreError(f"{where}: section {name} has type {section.dtype!r}, and the out-edges have {out.dtype!r}")
     if manifest.ids in ("int64", "uint64") and manifest.sections["ids.values"].dtype != manifest.ids:
         raise StoreError(f"{where}: section ids.values has type {manifest.sections['ids.values'].dtype!r}, the ids are {manifest.ids}")

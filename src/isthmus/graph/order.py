@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from isthmus import sizes
+from isthmus.errors import StoreError
 from isthmus.graph.files import Array
 from isthmus.graph.store import MemoryStore, Store
 
@@ -17,16 +19,50 @@ TARGETS_AT_ONCE = 1 << 22
 
 def degrees(store: Store | MemoryStore) -> tuple[Array, Array]:
     """Out- and in-degrees of all vertices; in-degrees are counted if in-edges are not stored."""
-    out = np.diff(store.read("out.offsets"))
+    n = store.manifest.vertices
+    out = degrees_of(store, "out", 0, n)
     if not store.manifest.directed:
         return out, out
     if "in.offsets" in store:
-        return out, np.diff(store.read("in.offsets"))
-    into = np.zeros(out.size, np.int64)
+        return out, degrees_of(store, "in", 0, n)
+    into = np.zeros(n, np.int64)
     for at in range(0, store.manifest.arcs, TARGETS_AT_ONCE):
         targets = store.read("out.targets", at, min(at + TARGETS_AT_ONCE, store.manifest.arcs))
+        check_numbers(store, "out.targets", targets)
         into += np.bincount(targets.astype(np.int64), minlength=out.size)
     return out, into
+
+
+def degrees_of(store: Store | MemoryStore, side: str, first: int, last: int) -> Array:
+    """Degrees of the vertices first:last on one side."""
+    offsets = store.read(f"{side}.offsets", first, last + 1)
+    arcs, n = store.manifest.arcs, store.manifest.vertices
+    ends = (first > 0 or offsets[0] == 0) and (last < n or offsets[-1] == arcs)
+    if not ends or offsets[0] < 0 or offsets[-1] > arcs or (offsets[1:] < offsets[:-1]).any():  # a difference could overflow
+        raise StoreError(f"{store}: section {side}.offsets does not ascend from 0 to {arcs}; run isthmus verify")
+    degrees: Array = np.diff(offsets)
+    return degrees
+
+
+def check_numbers(store: Store | MemoryStore, section: str, numbers: Array) -> None:
+    """Raise StoreError unless all entries read from a section are vertex numbers."""
+    if numbers.size and int(numbers.max()) >= store.manifest.vertices:
+        raise StoreError(f"{store}: section {section} has an entry that is not a vertex; run isthmus verify")
+
+
+def whole_order(store: Store | MemoryStore, section: str) -> Array:
+    """One of the two permutations of a hub-ordered store, compared with the other, which is its inverse."""
+    order = store.read(section)
+    check_numbers(store, section, order)
+    other = "order.from_natural" if section == "order.to_natural" else "order.to_natural"
+    for first in range(0, order.size, sizes.now.degree_vertices):
+        last = min(first + sizes.now.degree_vertices, order.size)
+        places = store.read(other, first, last)
+        check_numbers(store, other, places)
+        # On a finite range, a one-sided inverse is the inverse of a permutation.
+        if not np.array_equal(order[places], np.arange(first, last)):
+            raise StoreError(f"{store}: sections {section} and {other} are not inverse permutations; run isthmus verify")
+    return order
 
 
 def hub_order(store: Store | MemoryStore) -> Array:

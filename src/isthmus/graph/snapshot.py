@@ -15,10 +15,11 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import StoreError
-from isthmus.graph.far import FarArray
+from isthmus.graph.far import FarArray, bounds_of_targets, bounds_of_weights
 from isthmus.graph.files import Array
 from isthmus.graph.ids import Ids
 from isthmus.graph.lists import Lists
+from isthmus.graph.order import degrees_of, whole_order
 from isthmus.graph.store import CHECKSUMS, MemoryStore, Store
 
 
@@ -70,7 +71,7 @@ class Snapshot(ABC):
         return 16 * self.vertices
 
     @abstractmethod
-    def lists(self, side: str, verify: bool = False) -> Lists:
+    def lists(self, side: str, verify: bool = True) -> Lists:
         """The positions of each vertex's edges in a side's far arrays. `verify`: compare blocks with their checksums."""
 
     @abstractmethod
@@ -78,7 +79,7 @@ class Snapshot(ABC):
         """A side's targets, followed by its weights if requested."""
 
     @abstractmethod
-    def whole(self, array: FarArray, verify: bool = False) -> Array:
+    def whole(self, array: FarArray, verify: bool = True) -> Array:
         """All of a far array, in memory."""
 
     @abstractmethod
@@ -124,9 +125,9 @@ class StoredSnapshot(Snapshot):
     def slots(self, side: str) -> int:
         return self.arcs
 
-    def lists(self, side: str, verify: bool = False) -> Lists:
-        name, read = f"{self.stored(side)}.offsets", self._store.read_checked if verify else self._store.read
-        offsets = np.ascontiguousarray(read(name), np.int64)
+    def lists(self, side: str, verify: bool = True) -> Lists:
+        name = f"{self.stored(side)}.offsets"
+        offsets = np.ascontiguousarray(self._store.read(name, verify=verify), np.int64)
         if offsets[0] != 0 or offsets[-1] != self.arcs or (offsets[1:] < offsets[:-1]).any():
             raise StoreError(f"{self._store}: section {name} does not ascend from 0 to {self.arcs}; run isthmus verify")
         return Lists.of(offsets)
@@ -139,25 +140,29 @@ class StoredSnapshot(Snapshot):
         section = self._store.manifest.sections[name]
         if isinstance(self._store, Store):
             file, sums = self._store.file(name), self._store.file(name + CHECKSUMS)
-            return FarArray(name, np.dtype(section.dtype), section.count, file=file, sums=sums)
+            weights = name.endswith("weights")
+            bounds = bounds_of_weights(section.dtype, self.negative_weights) if weights else bounds_of_targets(section.dtype, self.vertices)
+            return FarArray(name, np.dtype(section.dtype), section.count, None, file, sums, section.checksums, bounds)
         return FarArray(name, np.dtype(section.dtype), section.count, memory=self._store.read(name))
 
-    def whole(self, array: FarArray, verify: bool = False) -> Array:
+    def whole(self, array: FarArray, verify: bool = True) -> Array:
         if array.memory is not None:
             return array.memory
-        return self._store.read_checked(array.name) if verify else self._store.read(array.name)
+        from isthmus.graph.arrivals import read_whole  # late: opening a graph loads no compiled code
+
+        return read_whole(array, verify)
 
     def naturals(self) -> Array | None:
-        return self._store.read("order.to_natural") if self.order == "hub" else None
+        return whole_order(self._store, "order.to_natural") if self.order == "hub" else None
 
     def from_naturals(self) -> Array | None:
-        return self._store.read("order.from_natural") if self.order == "hub" else None
+        return whole_order(self._store, "order.from_natural") if self.order == "hub" else None
 
     def out_degrees(self) -> Array:
         degrees, at_once = np.empty(self.vertices, np.uint32), sizes.now.degree_vertices
         for first in range(0, self.vertices, at_once):
             last = min(first + at_once, self.vertices)
-            degrees[first:last] = np.diff(self._store.read("out.offsets", first, last + 1))
+            degrees[first:last] = degrees_of(self._store, "out", first, last)
         return degrees
 
     def identity(self) -> str:

@@ -1,5 +1,7 @@
 """The on-disk graph store, for reading: a folder of raw arrays with a manifest and block checksums.
 
+What is read is compared with its checksums, unless the store was opened or is read with `verify=False`.
+
 Files are read by `pread` and not memory-mapped: truncating a mapped file kills the process, while `pread` only returns
 fewer bytes. All files are opened at once and stay open, so a reader keeps its graph even while a writer replaces the folder.
 A pickled store is opened again by its path, and only if the same contents are still there; one in memory is pickled with its arrays.
@@ -13,23 +15,25 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import xxhash
 
 from isthmus.errors import StoreError
+from isthmus.graph.blocks import check_table, damaged, wrong_sum
 from isthmus.graph.files import BLOCK, Array, OpenFile, padded
 from isthmus.graph.manifest import MAX_BYTES, NAME, Manifest, decode
 from isthmus.graph.sealing import digest
 
 SUFFIX = ".isthmus"
 CHECKSUMS = ".xxh3"  # section NAME has its block checksums in NAME.xxh3
+AT_ONCE = 256  # blocks read and then hashed: they are still in the processor's cache
 
 
 class Store:
     """An open store. Sections are read by name and element range."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, verify: bool = True) -> None:
         self._files: dict[str, OpenFile] = {}
-        self.path = Path(path)
+        self._bound: set[str] = set()  # sections whose tables of checksums were compared with the manifest
+        self.path, self.verify = Path(path), verify
         while True:
             folder = self._open_folder()
             try:
@@ -97,7 +101,7 @@ class Store:
     def file(self, name: str) -> OpenFile:
         """The open file of a section, or of its checksums."""
         if name not in self._files:
-            raise StoreError(f"{self.path}: {name} cannot be read; the store is closed")
+            raise StoreError(f"{self.path}: {name.removesuffix(CHECKSUMS)} cannot be read; the store is closed")
         return self._files[name]
 
     def _read(self, name: str, array: Array, offset: int) -> None:
@@ -112,52 +116,50 @@ class Store:
     def only(self, *prefixes: str) -> Self:
         """A store of the sections with these prefixes, readable also after this one is closed."""
         part = object.__new__(type(self))
-        part.path, part.manifest = self.path, self.manifest
+        part.path, part.manifest, part.verify, part._bound = self.path, self.manifest, self.verify, self._bound
         part._files = {name: file for name, file in self._files.items() if name.startswith(prefixes)}
         return part
 
-    def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
-        """Elements start:stop of a section, in a new array."""
+    def read(self, name: str, start: int = 0, stop: int | None = None, verify: bool | None = None) -> Array:
+        """Elements start:stop of a section, in a new array. `verify`: compare blocks with their checksums; None: as the store does."""
         section = self.manifest.sections[name]
         stop = section.count if stop is None else stop
         if not 0 <= start <= stop <= section.count:
-            raise StoreError(f"{self.path}: {name} has {section.count} entries, asked for {start}:{stop}")
-        array = np.empty(stop - start, np.dtype(section.dtype).newbyteorder("<"))
+            raise StoreError(f"{self.path}: {name} has {section.count} entries, asked for {start}:{stop}; run isthmus verify")
+        dtype = np.dtype(section.dtype).newbyteorder("<")
+        if (self.verify if verify is None else verify) and start < stop:
+            first, last = start * dtype.itemsize // BLOCK, (stop * dtype.itemsize - 1) // BLOCK
+            data = self._read_checked(name, first, last - first + 1)
+            return np.frombuffer(data, dtype, stop - start, start * dtype.itemsize - first * BLOCK)
+        array = np.empty(stop - start, dtype)
         self._read(name, array, start * array.itemsize)
         return array
 
-    def read_checked(self, name: str, start: int = 0, stop: int | None = None) -> Array:
-        """Like `read`, but compares every block with its checksum."""
+    def _read_checked(self, name: str, first: int, count: int) -> Array:
+        """Whole blocks of a section, after they were compared with their checksums."""
         section = self.manifest.sections[name]
-        stop = section.count if stop is None else stop
-        if start >= stop:
-            return self.read(name, start, stop)
-        dtype = np.dtype(section.dtype).newbyteorder("<")
-        first, last = start * dtype.itemsize // BLOCK, (stop * dtype.itemsize - 1) // BLOCK
-        data = self.read_blocks(name, first, last - first + 1)
-        for block, expected in enumerate(self.read_checksums(name, first, last - first + 1).tolist(), first):
-            at = (block - first) * BLOCK
-            if xxhash.xxh3_64_intdigest(data[at : at + BLOCK]) != expected:
-                raise StoreError(f"{self.path / name}: block {block} at byte {block * BLOCK}: the checksum does not match")
-        return np.frombuffer(data, dtype, stop - start, start * dtype.itemsize - first * BLOCK)
+        if name not in self._bound:
+            check_table(self.file(name + CHECKSUMS), section.blocks, section.checksums)
+            self._bound.add(name)
+        data, sums = np.empty(count * BLOCK, np.uint8), self.read_checksums(name, first, count)
+        for at in range(0, count, AT_ONCE):
+            piece = data[at * BLOCK : (at + AT_ONCE) * BLOCK]
+            self._read(name, piece, (first + at) * BLOCK)
+            for block in damaged(piece, sums[at : at + AT_ONCE]):
+                raise wrong_sum(self.path / name, first + at + block)
+        return data
 
-    def read_blocks(self, name: str, first: int, count: int) -> memoryview:
-        """`count` whole blocks of a section's file."""
+    def read_blocks(self, name: str, first: int, count: int) -> Array:
+        """The bytes of `count` whole blocks of a section's file, not compared with their checksums."""
         data = np.empty(count * BLOCK, np.uint8)
         self._read(name, data, first * BLOCK)
-        return data.data
+        return data
 
     def read_checksums(self, name: str, first: int, count: int) -> Array:
         """The stored checksums of `count` blocks of a section."""
         sums = np.empty(count, "<u8")
         self._read(name + CHECKSUMS, sums, first * 8)
         return sums
-
-    def read_table(self, name: str) -> bytes:
-        """A section's whole table of checksums, as stored."""
-        data = np.empty(self.manifest.sections[name].blocks * 8, np.uint8)
-        self._read(name + CHECKSUMS, data, 0)
-        return data.tobytes()
 
     def identity(self) -> str:
         """A text that is equal for stores with the same contents and different for others."""
@@ -177,6 +179,9 @@ class Store:
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r})"
 
+    def __str__(self) -> str:
+        return str(self.path)
+
 
 class MemoryStore:
     """The same sections held in RAM, for graphs that are never written to disk."""
@@ -187,18 +192,14 @@ class MemoryStore:
         self.manifest = manifest
         self._arrays = arrays
 
-    def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
-        """Elements start:stop of a section: a view.
+    def read(self, name: str, start: int = 0, stop: int | None = None, verify: bool | None = None) -> Array:
+        """Elements start:stop of a section: a view. There is nothing to verify: memory has no checksums.
 
         It must not be written to. It is not marked read-only, since kernels would then be compiled a second time for it.
         """
         if name not in self._arrays and name in self.manifest.sections:
             raise StoreError(f"{name} cannot be read; the graph is closed")
         return self._arrays[name][start:stop]
-
-    def read_checked(self, name: str, start: int = 0, stop: int | None = None) -> Array:
-        """The same as `read`: memory has no checksums."""
-        return self.read(name, start, stop)
 
     def only(self, *prefixes: str) -> MemoryStore:
         """A store of the sections with these prefixes, readable also after this one is closed."""
@@ -216,6 +217,9 @@ class MemoryStore:
 
     def __repr__(self) -> str:
         return "MemoryStore()"
+
+    def __str__(self) -> str:
+        return "the graph in memory"
 
 
 def identity_of(manifest: Manifest, checksums: dict[str, str]) -> str:

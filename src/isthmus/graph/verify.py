@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import xxhash
 
 from isthmus import sizes
+from isthmus.graph.blocks import damaged, table_digest
 from isthmus.graph.files import BLOCK, Array
-from isthmus.graph.sealing import digest
 from isthmus.graph.store import CHECKSUMS, Store
 from isthmus.kernels import check as kernels
 from isthmus.progress import SILENT, Progress
@@ -43,7 +42,7 @@ class Verdict:
 
 def verify(path: str | Path, *, threads: int | None = None, progress: Progress = SILENT) -> Verdict:
     """Check the store at `path`. Damage is reported by section and block; a store that cannot be opened raises."""
-    store = Store(path)
+    store = Store(path, verify=False)  # checksums are compared here, once
     verdict = Verdict()
     with closing(store), Pool(threads) as pool:
         sections = store.manifest.sections
@@ -60,17 +59,15 @@ def verify(path: str | Path, *, threads: int | None = None, progress: Progress =
 
 def check_blocks(store: Store, name: str, verdict: Verdict, pool: Pool, progress: Progress) -> None:
     section = store.manifest.sections[name]
-    if digest(store.read_table(name)) != section.checksums:
+    if table_digest(store.file(name + CHECKSUMS), section.blocks) != section.checksums:
         verdict.problems.append(f"section {name}{CHECKSUMS}: the table of block checksums is damaged")
 
-    def damaged(first: int) -> tuple[int, list[int]]:
+    def check(first: int) -> tuple[int, list[int]]:
         count = min(BLOCKS_AT_ONCE, section.blocks - first)
-        data, sums = store.read_blocks(name, first, count), store.read_checksums(name, first, count)
-        hash_block = xxhash.xxh3_64_intdigest
-        found = [hash_block(data[at : at + BLOCK]) for at in range(0, count * BLOCK, BLOCK)]
-        return count, (np.flatnonzero(np.array(found, np.uint64) != sums) + first).tolist()
+        found = damaged(store.read_blocks(name, first, count), store.read_checksums(name, first, count))
+        return count, [first + block for block in found]
 
-    for count, bad in pool.map(damaged, range(0, section.blocks, BLOCKS_AT_ONCE)):
+    for count, bad in pool.map(check, range(0, section.blocks, BLOCKS_AT_ONCE)):
         verdict.blocks += count
         verdict.bytes += count * BLOCK
         progress.advance(count * BLOCK)
@@ -114,7 +111,7 @@ def check_lists(store: Store, side: str, verdict: Verdict, pool: Pool, progress:
 
     def check(first: int) -> tuple[Any, ...]:
         offsets = store.read(f"{side}.offsets", first, min(first + VERTICES_AT_ONCE, n) + 1)
-        if offsets[0] < 0 or offsets[-1] > manifest.arcs or (np.diff(offsets) < 0).any():
+        if offsets[0] < 0 or offsets[-1] > manifest.arcs or (offsets[1:] < offsets[:-1]).any():
             return first, int(offsets[0]), int(offsets[-1]), 0, 0, 0, "offsets do not ascend"
         forward = backward = loops = 0
         for begin in range(int(offsets[0]), int(offsets[-1]), sizes.now.verified_arcs):
@@ -122,9 +119,9 @@ def check_lists(store: Store, side: str, verdict: Verdict, pool: Pool, progress:
             # One arc of overlap, so that the order is checked across the cut, too.
             overlap = 1 if begin > offsets[0] else 0
             targets = store.read(f"{side}.targets", begin - overlap, end)
-            weights, finite = weight_bits(store, side, begin - overlap, end)
-            if not finite:
-                return first, int(offsets[0]), int(offsets[-1]), 0, 0, 0, "a weight is not a finite number"
+            weights, problem = weight_bits(store, side, begin - overlap, end)
+            if problem:
+                return first, int(offsets[0]), int(offsets[-1]), 0, 0, 0, problem
             status, more_forward, more_backward, more_loops = kernels.check_lists(
                 offsets, begin - overlap, overlap, targets, weights, first, n, not manifest.parallel
             )
@@ -150,12 +147,15 @@ def check_lists(store: Store, side: str, verdict: Verdict, pool: Pool, progress:
     return totals[0] % 2**64, totals[1] % 2**64, totals[2]
 
 
-def weight_bits(store: Store, side: str, begin: int, end: int) -> tuple[Array | None, bool]:
-    """The bits of some weights, and whether all are finite."""
+def weight_bits(store: Store, side: str, begin: int, end: int) -> tuple[Array | None, str]:
+    """The bits of some weights, and what is wrong with them, if anything."""
     if not store.manifest.weighted:
-        return None, True
+        return None, ""
     weights = store.read(f"{side}.weights", begin, end)
-    return weights.view(np.uint32 if weights.itemsize == 4 else np.uint64), bool(np.isfinite(weights).all())
+    problem = "" if np.isfinite(weights).all() else "a weight is not a finite number"
+    if not store.manifest.negative_weights and (weights < 0).any():
+        problem = "a weight is negative, and the manifest claims that none is"
+    return weights.view(np.uint32 if weights.itemsize == 4 else np.uint64), problem
 
 
 def check_ids(store: Store, verdict: Verdict) -> None:
@@ -181,15 +181,27 @@ def check_strings(store: Store, verdict: Verdict) -> None:
         return
     for at in range(0, manifest.vertices, VERTICES_AT_ONCE):
         offsets = store.read("ids.offsets", at, min(at + VERTICES_AT_ONCE, manifest.vertices) + 1)
-        if offsets[0] < 0 or (np.diff(offsets) < 0).any() or offsets[-1] > manifest.sections["ids.bytes"].count:
+        if offsets[0] < 0 or (offsets[1:] < offsets[:-1]).any() or offsets[-1] > manifest.sections["ids.bytes"].count:
             verdict.problems.append("section ids.offsets: offsets do not ascend within ids.bytes")
             return
         data = store.read("ids.bytes", int(offsets[0]), int(offsets[-1])).tobytes()
         bounds = (offsets - offsets[0]).tolist()
         names = [data[begin:end] for begin, end in pairwise(bounds)]
+        if not all(is_text(name) for name in names):
+            verdict.problems.append("section ids.bytes: an id is not UTF-8")
+            return
         if last is not None:
             names.insert(0, last)
         if any(a >= b for a, b in pairwise(names)):
             verdict.problems.append("section ids.bytes: ids do not ascend")
             return
         last = names[-1]
+
+
+def is_text(name: bytes) -> bool:
+    """Whether `name` is UTF-8."""
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -18,9 +18,9 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 import numpy as np
-import xxhash
 
 from isthmus.errors import BudgetError, OptionError, StoreError
+from isthmus.graph.blocks import checksums
 from isthmus.graph.files import BLOCK, Array, aligned_empty, fsync_folder, open_direct, write_all
 from isthmus.graph.manifest import NAME, Manifest, Section
 from isthmus.graph.sealing import digest
@@ -72,10 +72,8 @@ class SectionFile:
                 self._flush(STAGING)
 
     def _flush(self, size: int) -> None:
-        data = self._staging.data[:size]
-        hash_block = xxhash.xxh3_64_intdigest
-        self._sums.extend([hash_block(data[at : at + BLOCK]) for at in range(0, size, BLOCK)])
-        write_all(self._file, data, self._written, str(self.path))
+        self._sums.frombytes(checksums(self._staging[:size]).tobytes())
+        write_all(self._file, self._staging.data[:size], self._written, str(self.path))
         self._written += size
         self._filled = 0
 

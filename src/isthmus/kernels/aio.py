@@ -5,6 +5,8 @@ small cloud machine a 4 KB read costs 2.5-4 µs of processor time this way, agai
 in flight; with two cores that difference is what leaves room for the algorithm.
 
 The structures are plain arrays of 64-bit words: an iocb is 8 of them, an io_event 4.
+
+Blocks are checked (`kernels/blocks.py`) as they arrive, while others are on their way.
 """
 
 from __future__ import annotations
@@ -17,11 +19,13 @@ from typing import Any
 import numpy as np
 from numba import int64, intp, uint64
 
+from isthmus.kernels.blocks import BLOCK, FINE, SCRATCH, check_blocks
 from isthmus.kernels.compile import c_function, kernel
 
 # io_setup, io_destroy, io_submit, io_getevents
 NUMBERS = {"x86_64": (206, 207, 209, 208), "aarch64": (0, 1, 2, 4)}.get(platform.machine()) if platform.system() == "Linux" else None
-DONE, FAILED = 0, 1
+DONE, FAILED, REFUSED = range(3)
+FLYING = 16 << 20  # bytes: more only wait in the kernel, where submitting them blocks, and nothing that arrived is checked
 
 SPARE: dict[int, list[int]] = {}  # unused contexts by depth: creating and destroying one takes the kernel some 30 ms
 os.register_at_fork(after_in_child=SPARE.clear)  # a child does not inherit them
@@ -49,14 +53,18 @@ class Ring:
             raise OSError(ctypes.get_errno(), "io_setup")
         return context.value
 
-    def read(self, files: Any, offsets: Any, lengths: Any, addresses: Any, piece: int) -> tuple[int, int]:
-        """Read extent i (lengths[i] bytes at offsets[i] of files[i]) to addresses[i], in pieces of at most `piece`.
+    def read(
+        self, files: Any, sections: Any, offsets: Any, lengths: Any, places: Any, buffer: Any, piece: int, rules: Any, sums: Any,
+    ) -> tuple[int, int, int, int, int]:  # fmt: skip
+        """Read extent i (lengths[i] bytes at offsets[i] of files[sections[i]]) to buffer[places[i]], in pieces of at most `piece`.
 
-        Returns (status, requests). FAILED: some read failed or came back short; nothing is in flight any more.
+        Blocks are checked by the rule of their section. Returns (status, requests, section, block, what a check found). FAILED:
+        some read failed or came back short. REFUSED: this block of this section is not as it should be. Nothing is in flight any
+        more.
         """
         assert NUMBERS is not None
-        result: tuple[int, int] = read_extents(
-            self._context, NUMBERS[2], NUMBERS[3], files, offsets, lengths, addresses, piece,
+        result: tuple[int, int, int, int, int] = read_extents(
+            self._context, NUMBERS[2], NUMBERS[3], files, sections, offsets, lengths, places, buffer, piece, rules, sums,
             self._control, self._pointers, self._events,
         )  # fmt: skip
         return result
@@ -70,20 +78,23 @@ class Ring:
 
 @kernel
 def read_extents(
-    context: Any, submit: Any, collect: Any, files: Any, offsets: Any, lengths: Any, addresses: Any, piece: Any,
-    control: Any, pointers: Any, events: Any,
+    context: Any, submit: Any, collect: Any, files: Any, sections: Any, offsets: Any, lengths: Any, places: Any, buffer: Any, piece: Any,
+    rules: Any, sums: Any, control: Any, pointers: Any, events: Any,
 ) -> Any:  # fmt: skip
     depth = pointers.size
-    base = uint64(control.ctypes.data)
+    base, memory = uint64(control.ctypes.data), uint64(buffer.ctypes.data)
+    lanes = np.empty(SCRATCH, np.uint64)
     free = np.arange(depth)
     idle = depth
+    flying_bytes = int64(0)
     extent = 0
     at = int64(0)
     requests = 0
     status = DONE
+    wrong_section, wrong_block, found = int64(-1), int64(-1), FINE
     while True:
         fresh = 0
-        while idle > 0 and extent < files.size and status == DONE:
+        while idle > 0 and flying_bytes < FLYING and extent < lengths.size and status == DONE:
             if at >= lengths[extent]:
                 extent += 1
                 at = 0
@@ -91,14 +102,15 @@ def read_extents(
             idle -= 1
             slot = free[idle]
             size = min(piece, lengths[extent] - at)
-            control[slot, 0] = slot
-            control[slot, 2] = uint64(files[extent]) << uint64(32)
-            control[slot, 3] = uint64(addresses[extent]) + uint64(at)
+            control[slot, 0] = extent * depth + slot
+            control[slot, 2] = uint64(files[sections[extent]]) << uint64(32)
+            control[slot, 3] = memory + uint64(places[extent] + at)
             control[slot, 4] = size
             control[slot, 5] = offsets[extent] + at
             pointers[fresh] = base + uint64(slot) * uint64(64)
             fresh += 1
             at += size
+            flying_bytes += size
         sent = 0
         while sent < fresh:
             taken = syscall(submit, context, fresh - sent, pointers.ctypes.data + sent * 8, 0, 0)
@@ -109,18 +121,27 @@ def read_extents(
         for k in range(sent, fresh):  # refused: the caller repeats the whole read with plain reads
             free[idle] = int64((pointers[k] - base) // uint64(64))
             idle += 1
-            status = FAILED
+            status = FAILED  # nothing more is submitted, so the bytes in flight no longer matter
         flying = depth - idle
         if flying == 0:
-            return status, requests
+            return status, requests, wrong_section, wrong_block, found
         # Collect in batches: fewer system calls, and the queue stays at least three quarters full.
-        least = max(1, flying // 4) if status == DONE and extent < files.size else flying
+        least = max(1, flying // 4) if status == DONE else flying
         got = syscall(collect, context, least, depth, events.ctypes.data, 0)
         if got < 0:
             continue  # interrupted by a signal: ask again
         for k in range(got):
-            slot = int64(events[k, 0])
-            if int64(events[k, 2]) != int64(control[slot, 4]):
-                status = FAILED
+            slot = int64(events[k, 0]) % depth
             free[idle] = slot
             idle += 1
+            size = int64(control[slot, 4])
+            flying_bytes -= size
+            if int64(events[k, 2]) != size:
+                status = FAILED
+            if status != DONE:
+                continue
+            section = sections[int64(events[k, 0]) // depth]
+            first = int64(control[slot, 5]) // BLOCK
+            found, wrong_block = check_blocks(buffer, int64(control[slot, 3] - memory), size, first, rules[section], sums, lanes)
+            if found != FINE:
+                status, wrong_section = REFUSED, section

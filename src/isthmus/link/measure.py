@@ -20,7 +20,7 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import StoreError
-from isthmus.graph.far import FarArray
+from isthmus.graph.far import ANYTHING, FarArray
 from isthmus.graph.files import BLOCK, OpenFile, Scratch, aligned_empty
 from isthmus.kernels.gather import pack
 from isthmus.link.link import Array, Extents, Profile
@@ -142,7 +142,7 @@ def measure(array: FarArray, source: str, rounds: int, progress: Progress, say: 
         stack.callback(team.close)
         links: dict[int, SsdLink] = {}
         for depth in DEPTHS:
-            links[depth] = SsdLink([array], replace(GUESS, depth=depth))
+            links[depth] = SsdLink([replace(array, bounds=ANYTHING)], replace(GUESS, depth=depth), verify=False)
             stack.callback(links[depth].close)
         for note in links[DEPTH].notes:
             say(note)

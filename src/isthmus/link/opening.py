@@ -12,7 +12,7 @@ from isthmus.link.ssd import SsdLink
 
 
 def open_link(
-    snapshot: Snapshot, arrays: list[FarArray], far: str = "auto", verify: bool = False, may_measure: bool = True, say: Say = ignore,
+    snapshot: Snapshot, arrays: list[FarArray], far: str = "auto", verify: bool = True, may_measure: bool = True, say: Say = ignore,
 ) -> Link:  # fmt: skip
     """A link to some arrays of a snapshot. A disk without a profile is measured first if needed.
 

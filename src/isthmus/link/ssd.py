@@ -13,16 +13,15 @@ from __future__ import annotations
 import contextlib
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
-import xxhash
 
 from isthmus import sizes
 from isthmus.errors import StoreError
+from isthmus.graph.arrivals import Arrivals
 from isthmus.graph.far import FarArray
 from isthmus.graph.files import BLOCK, DIRECT, read_into
-from isthmus.kernels.aio import DONE, Ring
+from isthmus.kernels.aio import FAILED, REFUSED, Ring
 from isthmus.link.link import CHANNELS, Array, Extents, Link, Profile
 
 DEPTH = 128  # reads in flight; 4 KB reads reached their highest rate there
@@ -31,12 +30,12 @@ GUESS = Profile("a disk not measured", 1.5e9, 100e3, BLOCK, DEPTH, False)
 
 
 class SsdLink(Link):
-    """Reads arrays in files, with as many requests in flight as the profile says."""
+    """Reads arrays in files, with as many requests in flight as the profile says. Checks every block (`graph/arrivals.py`)."""
 
-    def __init__(self, arrays: list[FarArray], profile: Profile, verify: bool = False) -> None:
+    def __init__(self, arrays: list[FarArray], profile: Profile, verify: bool = True) -> None:
         self.profile = profile
         self.notes = []
-        self._arrays, self._held, self._verify = arrays, [array.open_file() for array in arrays], verify
+        self._held, self._arrivals = [array.open_file() for array in arrays], Arrivals(arrays, verify)
         self._files: list[int] = []
         self._rings: list[Ring] = []
         self._threads: ThreadPoolExecutor | None = None
@@ -72,17 +71,21 @@ class SsdLink(Link):
 
     def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
         if self._rings:
-            addresses = extents.places + buffer.ctypes.data
-            files = self._descriptors[extents.sections]
-            status, requests = self._rings[channel].read(files, extents.offsets, extents.lengths, addresses, sizes.now.largest_read)
-            if status != DONE:
-                self._move_plainly(extents, buffer)
+            requests = self._move_by_ring(extents, buffer.view(np.uint8), self._rings[channel])
         else:
             requests = self._move_by_threads(extents, buffer)
         if not self._direct:
             self._drop(self._files, extents)
-        if self._verify:
-            self._check(extents, buffer)
+        return requests
+
+    def _move_by_ring(self, extents: Extents, buffer: Array, ring: Ring) -> int:
+        status, requests, section, block, found = ring.read(
+            self._descriptors, *extents.columns, buffer, sizes.now.largest_read, self._arrivals.rules, self._arrivals.sums
+        )
+        if status == REFUSED:
+            raise self._arrivals.error(section, found, block)
+        if status == FAILED:
+            self._move_plainly(extents, buffer)
         return requests
 
     def _parts(self, files: list[int], extents: Extents, buffer: Array) -> list[tuple[int, memoryview, int, str]]:
@@ -98,6 +101,7 @@ class SsdLink(Link):
         for part in self._parts(files, extents, buffer):
             read_into(*part)
         self._drop(files, extents)
+        self._check(extents, buffer)
 
     def _move_by_threads(self, extents: Extents, buffer: Array) -> int:
         assert self._threads is not None
@@ -111,6 +115,8 @@ class SsdLink(Link):
                 pass
         except StoreError:
             self._move_plainly(extents, buffer)
+        else:
+            self._check(extents, buffer)
         return len(pieces)
 
     def _drop(self, files: list[int], extents: Extents) -> None:
@@ -122,19 +128,9 @@ class SsdLink(Link):
             os.posix_fadvise(files[section], begin, end - begin, os.POSIX_FADV_DONTNEED)
 
     def _check(self, extents: Extents, buffer: Array) -> None:
-        """Compare every block read with its checksum."""
-        hash_block: Any = xxhash.xxh3_64_intdigest
-        view = buffer.view(np.uint8).data
-        for i in range(extents.lengths.size):
-            section = int(extents.sections[i])
-            first, count = int(extents.offsets[i]) // BLOCK, int(extents.lengths[i]) // BLOCK
-            sums = self._arrays[section].checksums(first, count)
-            place = int(extents.places[i])
-            for k in range(count):
-                at = place + k * BLOCK
-                if hash_block(view[at : at + BLOCK]) != int(sums[k]):
-                    where = (first + k) * BLOCK
-                    raise StoreError(f"{self._held[section].path}: block {first + k} at byte {where}: the checksum does not match")
+        near = buffer.view(np.uint8)
+        for section, offset, length, place in zip(*(column.tolist() for column in extents.columns), strict=True):
+            self._arrivals.check(section, offset // BLOCK, near[place : place + length])
 
     def close(self) -> None:
         for ring in self._rings:
@@ -144,4 +140,4 @@ class SsdLink(Link):
             self._threads.shutdown(cancel_futures=True)
         for file in self._files:
             os.close(file)
-        self._files, self._arrays, self._held = [], [], []  # an error raised here may keep the link alive
+        self._files, self._held, self._arrivals = [], [], Arrivals([], False)  # an error raised here may keep the link alive

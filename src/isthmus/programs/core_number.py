@@ -77,6 +77,7 @@ class CoreNumber(Program):
         least = min(facts.team.split(lambda a, b: peel.least_left(a, b, *state.arrays, INT_MAX), n), default=INT_MAX)
         if least == INT_MAX:
             return np.empty(0, np.uint32)
+        least = max(least, 0)  # below zero only if a store holds an edge in one direction; -1 means that a vertex is not removed yet
         state.params = (PEELING, int(least))
         pieces = []
         for first in range(0, n, AT_ONCE):

@@ -42,7 +42,7 @@ def gather(mine: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
     if degrees[v] < mine or (degrees[v] == mine and v <= u):
         return False
     at = np.int64(atomic_add(cursors, u, np.uint32(1)))
-    if params[0] == GATHER:
+    if params[0] == GATHER and at < table.size:  # a file that changes between two passes must not lead outside
         table[at] = 2 * v + params[1]
     return False
 

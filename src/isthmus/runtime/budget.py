@@ -34,7 +34,7 @@ class Split:
 
     budget: int
     state: int
-    offsets: int
+    offsets: int  # with the checksums of edges in files
     frontier: int
     edges: int  # staging buffers, or all edges when resident
     resident: bool
@@ -72,6 +72,8 @@ def split_budget(
     edge_bytes = entry * sum(graph.slots(side) for side in program.sides)
     state, frontier = n * program.state_bytes + program.table_bytes(graph), frontier_bytes(n, threads)
     offsets = sum(graph.list_bytes(side) for side in program.sides)
+    if device_bytes is None:
+        offsets += sum(checksum_bytes(graph, side, program.reads_weights()) for side in program.sides)
     index = n * index_bytes if keeps else 0
     vertex = state + offsets + frontier + index
     least_edges = min(BUFFERS * least_buffer, edge_bytes + BUFFERS * LEAST_BLOCKS * 4096) + page_bytes
@@ -103,6 +105,11 @@ def split_budget(
     if keeps and not resident:
         cache = max(cache, min(room - edges, edge_bytes)) + index
     return Split(budget, state, offsets, frontier, edges, resident, cache, notes, least, max(least, vertex + all_edges))
+
+
+def checksum_bytes(graph: Snapshot, side: str, weights: bool) -> int:
+    """Bytes of the tables of checksums that a link to a side's arrays holds."""
+    return 8 * sum(array.blocks for array in graph.far(side, weights) if array.file is not None)
 
 
 def parse_share(text: str) -> float:

@@ -23,7 +23,7 @@ class SessionOptions(TypedDict, total=False):
     policy: str  # the recipe that decides how edges are brought near
     without: tuple[str, ...]  # parts of the recipe to switch off
     threads: int | None
-    verify: bool  # compare every block that is read with its checksum
+    verify: bool  # compare every block that is read with its checksum (the default); False trusts the disk
     far: str  # where edges are stored: auto, or ram to treat main memory as far memory (for tests)
 
 
@@ -66,7 +66,7 @@ class Settings:
     policy: str = "auto"
     without: tuple[str, ...] = ()
     threads: int | None = None
-    verify: bool = False
+    verify: bool = True
     far: str = "auto"
 
     def __post_init__(self) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import xxhash
 
 from isthmus.errors import OptionError, StoreError
+from isthmus.graph.blocks import damaged
 from isthmus.graph.files import BLOCK, Array, fsync_folder, padded, read_into
 from isthmus.graph.sealing import digest, is_sealed, sealed
 from isthmus.graph.writer import STAGING, SectionFile, write_synced
@@ -150,10 +150,9 @@ class Saved:
         piece = np.empty(min(STAGING, padded(memory.size)), np.uint8)
         for done in range(0, memory.size, STAGING):
             size = min(STAGING, memory.size - done)
-            blocks = piece.data[: padded(size)]
-            read_into(self._file, blocks, at + done, str(self.folder / ARRAYS))
+            blocks = piece[: padded(size)]
+            read_into(self._file, blocks.data, at + done, str(self.folder / ARRAYS))
             first = (at + done) // BLOCK
-            for block in range(len(blocks) // BLOCK):
-                if xxhash.xxh3_64_intdigest(blocks[block * BLOCK : (block + 1) * BLOCK]) != self._sums[first + block]:
-                    raise self._damaged(f"is damaged at byte {(first + block) * BLOCK} (the checksum does not match)")
+            for block in damaged(blocks, self._sums[first : first + blocks.size // BLOCK]):
+                raise self._damaged(f"is damaged at byte {(first + block) * BLOCK} (the checksum does not match)")
             memory[done : done + size] = piece[:size]

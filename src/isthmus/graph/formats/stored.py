@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from isthmus import sizes
-from isthmus.errors import StoreError
 from isthmus.graph.edges import Blocks, EdgeBlock, EdgeSource, Waiting
 from isthmus.graph.files import Array
 from isthmus.graph.formats import ReadOptions
 from isthmus.graph.formats.format import Format
 from isthmus.graph.formats.lists import ListSource
 from isthmus.graph.numbering import in_pool, number_dtype
-from isthmus.graph.order import hub_order
+from isthmus.graph.order import check_numbers, hub_order, whole_order
 from isthmus.graph.store import MemoryStore, Store
 from isthmus.graph.writer import Writer
 from isthmus.memory import Budget
@@ -46,13 +45,12 @@ class StoreSource(ListSource):
             self.weight_dtype = manifest.sections["out.weights"].dtype
 
     def offsets(self, first: int, count: int) -> Array:
-        return self.store.read_checked("out.offsets", first, first + count)
+        return self.store.read("out.offsets", first, first + count, verify=True)
 
     def arcs(self, first: int, count: int) -> tuple[Array, Array | None]:
-        targets = self.store.read_checked("out.targets", first, first + count)
-        if count and int(targets.max()) >= self.vertices:
-            raise StoreError(f"{self.name}: a target of the arcs from {first} on is not a vertex; run isthmus verify")
-        return targets, self.store.read_checked("out.weights", first, first + count) if self.weighted else None
+        targets = self.store.read("out.targets", first, first + count, verify=True)
+        check_numbers(self.store, "out.targets", targets)
+        return targets, self.store.read("out.weights", first, first + count, verify=True) if self.weighted else None
 
     def origin(self) -> dict[str, Any]:
         """The origin recorded in the store: reordering does not change it."""
@@ -74,7 +72,7 @@ class Renumbered:
         self._budget, self._held = budget, 0
         self._map: Array | None = None  # stored number -> new number
         if store.manifest.order == order:
-            self._to_natural = store.read_checked("order.to_natural", 0, self.vertices) if order == "hub" else None
+            self._to_natural = whole_order(store, "order.to_natural") if order == "hub" else None
             return
         width = np.dtype(number_dtype(self.vertices)).itemsize
         self._held = self.vertices * (2 * width + 16)
@@ -85,7 +83,7 @@ class Renumbered:
                 self._map[self._to_natural] = np.arange(self.vertices, dtype=self._map.dtype)
             else:
                 self._to_natural = None
-                self._map = store.read_checked("order.to_natural", 0, self.vertices)
+                self._map = whole_order(store, "order.to_natural")
         self._held = self.vertices * 2 * width
         budget.take(self._held)
 
@@ -94,7 +92,7 @@ class Renumbered:
             if name.startswith("ids."):
                 writer.section(name, section.dtype, section.count)
                 for at in range(0, section.count, sizes.now.copied_entries):
-                    writer.append(name, self._store.read_checked(name, at, min(at + sizes.now.copied_entries, section.count)))
+                    writer.append(name, self._store.read(name, at, min(at + sizes.now.copied_entries, section.count), verify=True))
         if self._to_natural is not None:
             inverse = np.empty_like(self._to_natural)
             inverse[self._to_natural] = np.arange(self.vertices, dtype=inverse.dtype)
