@@ -10,6 +10,7 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import UnknownVertexError
+from isthmus.graph import arrow
 from isthmus.graph.files import Array
 from isthmus.graph.store import MemoryStore, Store
 
@@ -77,8 +78,11 @@ class Ids:
 
     def users(self, numbers: Array) -> Array:
         """User ids of vertex numbers, in their order."""
-        numbers = np.asarray(numbers)
-        return self.users_of_natural(self._entries("order.to_natural", numbers) if self._hub else numbers)
+        return self.users_of_natural(self.places(np.asarray(numbers)))
+
+    def places(self, numbers: Array) -> Array:
+        """Places in natural order of vertex numbers."""
+        return self._entries("order.to_natural", numbers) if self._hub else numbers
 
     def natural(self, begin: int, end: int) -> Array:
         """User ids begin:end in natural order, which is ascending."""
@@ -94,6 +98,10 @@ class Ids:
             return numbers.astype(np.int64)
         return self._strings(numbers) if self.kind == "string" else self._entries("ids.values", numbers)
 
+    def numbers(self, begin: int, end: int) -> Array:
+        """Vertex numbers of the places begin:end in natural order."""
+        return self._store.read("order.from_natural", begin, end) if self._hub else np.arange(begin, end)
+
     def numbers_of_natural(self, places: Array) -> Array:
         """Vertex numbers of places in natural order."""
         return self._entries("order.from_natural", places) if self._hub else places
@@ -105,21 +113,49 @@ class Ids:
             values[which] = self._store.read(section, first, last + 1)[positions[which].astype(np.int64) - first]
         return values
 
+    def to_arrow(self, places: Array) -> Any:
+        """User ids of places in natural order, as an Arrow array."""
+        return self._texts(places) if self.kind == "string" else arrow.numbers(self.users_of_natural(places))
+
+    def text_bytes(self, places: Array) -> Array:
+        """Bytes of the string ids of places in natural order; zeros if ids are integers."""
+        lengths = np.zeros(places.size, np.int64)
+        for which, first, last in stretches(places) if self.kind == "string" else ():
+            at = places[which].astype(np.int64) - first
+            lengths[which] = np.diff(self._store.read("ids.offsets", first, last + 2))[at]
+        return lengths
+
     def _strings(self, positions: Array) -> Array:
         values = np.empty(positions.size, object)
+        values[:] = self._texts(positions).to_pylist()
+        return values
+
+    def _texts(self, positions: Array) -> Any:
+        """String ids as an Arrow array. Beside them it holds the text of a few neighbouring ids, however long all are together."""
+        import pyarrow as pa
+
+        parts, order = [arrow.texts(np.zeros(1, np.int64), np.empty(0, np.uint8))], [np.empty(0, np.int64)]
         for which, first, last in stretches(positions):
             offsets = self._store.read("ids.offsets", first, last + 2)
-            data = self._store.read("ids.bytes", int(offsets[0]), int(offsets[-1])).tobytes()
-            bounds = (offsets - offsets[0]).tolist()
-            for i, at in zip(which.tolist(), (positions[which].astype(np.int64) - first).tolist(), strict=True):
-                values[i] = data[bounds[at] : bounds[at + 1]].decode()
-        return values
+            at = positions[which].astype(np.int64) - first
+            for some in pieces(at, offsets[at] // sizes.now.id_text):
+                low, high = int(some[0]), int(some[-1])
+                text = self._store.read("ids.bytes", int(offsets[low]), int(offsets[high + 1]))
+                near = arrow.texts(offsets[low : high + 2] - offsets[low], text)
+                parts.append(near.take(arrow.numbers(some - low)))
+            order.append(which)
+        found, back = pa.concat_arrays(parts), np.empty(positions.size, np.int64)
+        back[np.concatenate(order)] = np.arange(positions.size)
+        return found.take(arrow.numbers(back))
 
 
 def stretches(positions: Array) -> Iterator[tuple[Array, int, int]]:
     """Groups of positions close to each other: (their indices into `positions`, the first position, the last)."""
     order = np.argsort(positions, kind="stable")
-    ascending = positions[order].astype(np.int64)
-    for which in np.split(order, np.flatnonzero(np.diff(ascending // sizes.now.id_stretch)) + 1):
-        if which.size:
-            yield which, int(positions[which[0]]), int(positions[which[-1]])
+    for which in pieces(order, positions[order].astype(np.int64) // sizes.now.id_stretch):
+        yield which, int(positions[which[0]]), int(positions[which[-1]])
+
+
+def pieces(items: Array, groups: Array) -> list[Array]:
+    """`items` cut where their group changes; none if there are no items."""
+    return np.split(items, np.flatnonzero(np.diff(groups)) + 1) if items.size else []
