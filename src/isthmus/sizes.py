@@ -26,9 +26,8 @@ class Sizes:
     copied_entries: int = 1 << 20  # entries of a section copied at once from store to store
     cached_keys: int = 1 << 16  # keys that a radix sort keeps, with its spare, in a 1 MB L2 cache
     written_offsets: int = 1 << 18  # offsets of a section made at once
-    least_name_bytes: int = 64 << 20  # bytes for sorting strings; DuckDB does not sort reliably in less
-    staged_names: int = 1 << 18  # rows handed to DuckDB at once
-    sorted_names: int = 1 << 17  # rows taken from DuckDB at once
+    least_name_bytes: int = 16 << 20  # bytes for sorting strings
+    name_block: int = 64 << 10  # bytes of sorted strings read at once in a merge, at least
 
     # Out of a store
     degree_vertices: int = 1 << 18  # vertices whose degrees are counted at once
