@@ -33,7 +33,7 @@ class Sizes:
     degree_vertices: int = 1 << 18  # vertices whose degrees are counted at once
     verified_arcs: int = 1 << 20  # arcs or ids verified at once
     id_stretch: int = 1 << 16  # entries of the id map read at once, at most
-    id_text: int = 4 << 20  # bytes of string ids read at once, beyond the first of them
+    id_text: int = 1 << 20  # bytes of string ids read at once, beyond the first of them
 
     # Partitions
     partitions: int = 512  # partitions of a graph, as long as their size stays between the two bounds
@@ -59,7 +59,7 @@ class Sizes:
     settled_outer: int = 1 << 16  # newly marked vertices of other partitions that one call can return
     settled_record: int = 64  # partitions worked on between two records of the trace
     result_rows: int = 1 << 16  # rows of a result written at once, at most; a Parquet writer needs some 100 bytes for each
-    result_bytes: int = 4 << 20  # bytes of a result written at once, beyond the first row
+    result_bytes: int = 1 << 20  # bytes of a result written at once, beyond the first row
 
     # Programs
     search_alone: int = 1 << 9  # edges; a smaller BFS level is followed by one thread

@@ -44,7 +44,8 @@ def encode(sources: Any, targets: Any, salt: int) -> tuple[Array, Array, Any]:
     """Keys for two large_binary columns, and the distinct strings among them."""
     both = pa.chunked_array([sources, targets]).combine_chunks()
     coded = (both.combine_chunks() if isinstance(both, pa.ChunkedArray) else both).dictionary_encode()
-    keys = hashes(coded.dictionary, salt)[coded.indices.to_numpy(zero_copy_only=False)]
+    places = np.frombuffer(coded.indices.buffers()[1], np.int32)[: len(both)]  # to_numpy would load pandas
+    keys = hashes(coded.dictionary, salt)[places]
     return keys[: len(sources)], keys[len(sources) :], coded.dictionary
 
 

@@ -188,9 +188,11 @@ class Result:
             raise StoreError(f"{path}: cannot write the result: {error.strerror or error}") from error
 
     def _save_parquet(self, file: BinaryIO) -> None:
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        with pq.ParquetWriter(file, self._batch(0, 0).schema) as writer:
+        # Arrow's own pool keeps what was freed.
+        with pq.ParquetWriter(file, self._batch(0, 0).schema, memory_pool=pa.system_memory_pool()) as writer:
             for batch in self._batches():
                 writer.write_batch(batch)
 
