@@ -72,15 +72,17 @@ class Frontier:
         return self.count > 0
 
     def start(self, active: Array | None) -> None:
-        """Begin with these active vertices; None: all."""
+        """Begin with these active vertices: numbers, a mask, or None for all."""
         self.all_active = active is None
         if active is None:
             self.list, self.count = None, self.vertices
             return
-        chosen = np.unique(active).astype(np.uint32)
-        self.marks[chosen] = 1
-        self.list = chosen if chosen.size <= self.queues.shape[1] else None
-        self.count = int(chosen.size)
+        if active.dtype == bool:
+            self.marks[: active.size] = active
+        else:
+            self.marks[active] = 1
+        self.count = int(np.count_nonzero(self.marks))
+        self.list = np.flatnonzero(self.marks).astype(np.uint32) if self.count <= self.queues.shape[1] else None
 
     def wake(self, first: int, last: int) -> None:
         """Make the vertices first:last active next, besides those already marked."""

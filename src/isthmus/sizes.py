@@ -28,16 +28,15 @@ class Sizes:
     cached_keys: int = 1 << 16  # keys that a radix sort keeps, with its spare, in a 1 MB L2 cache
     few_keys: int = 1 << 12  # keys that NumPy sorts; the radix sort is faster, but takes seconds to compile on first use
     written_offsets: int = 1 << 18  # offsets of a section made at once
-    least_name_bytes: int = 64 << 20  # bytes for sorting strings; DuckDB does not sort reliably in less
-    staged_names: int = 1 << 18  # rows handed to DuckDB at once
-    staged_bytes: int = 16 << 20  # bytes of them, at most
-    sorted_names: int = 1 << 17  # rows taken from DuckDB at once
+    least_name_bytes: int = 16 << 20  # bytes for sorting strings
+    name_block: int = 64 << 10  # bytes of sorted strings read at once in a merge, at least
 
     # Out of a store
-    degree_vertices: int = 1 << 20  # vertices whose degrees are counted at once
+    degree_vertices: int = 1 << 18  # vertices whose degrees are counted at once
     verified_arcs: int = 1 << 20  # arcs or ids verified at once
     id_stretch: int = 1 << 16  # entries of the id map read at once, at most
     held_id_bytes: int = 32 << 20  # the largest id map that many look-ups bring into memory
+    id_text: int = 1 << 20  # bytes of string ids read at once, beyond the first of them
 
     # Partitions
     partitions: int = 512  # partitions of a graph, as long as their size stays between the two bounds
@@ -62,7 +61,8 @@ class Sizes:
     settled_edges: int = 1 << 22  # edges followed in one call: some tens of milliseconds, so that Ctrl-C is noticed
     settled_outer: int = 1 << 16  # newly marked vertices of other partitions that one call can return
     settled_record: int = 64  # partitions worked on between two records of the trace
-    result_rows: int = 1 << 19  # rows of a result written at once
+    result_rows: int = 1 << 16  # rows of a result written at once, at most; a Parquet writer needs some 100 bytes for each
+    result_bytes: int = 1 << 20  # bytes of a result written at once, beyond the first row
 
     # Programs
     search_alone: int = 1 << 9  # edges; a smaller BFS level is followed by one thread

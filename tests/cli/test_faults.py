@@ -191,3 +191,46 @@ def test_an_input_that_ends_early_is_not_taken_for_an_interrupt(tmp_path: Path, 
     monkeypatch.setattr(sys, "argv", ["isthmus", "run", "bfs", str(tmp_path), "--source", "0"])
     with pytest.raises(EOFError, match="Ran out of input"):
         main()
+
+
+STARTING = """
+import os, signal, sys, time
+from isthmus.cli import signals
+signals.leave_at_once()
+os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+time.sleep(30)
+"""
+
+
+@pytest.mark.parametrize(("name", "message"), [("SIGINT", "error: interrupted; nothing was changed\n"), ("SIGTERM", ""), ("SIGHUP", "")])
+def test_a_signal_while_the_command_starts(name: str, message: str) -> None:
+    outcome = subprocess.run([sys.executable, "-c", STARTING, name], text=True, capture_output=True)
+    assert (outcome.returncode, outcome.stderr) == (128 + getattr(signal, name), message)
+
+
+def test_signals_are_handled_before_the_slow_imports() -> None:
+    code = "import sys, isthmus.cli.start; print(sorted({'typer', 'rich', 'numpy'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], text=True, capture_output=True).stdout == "[]\n"
+
+
+STUCK = """
+import os, signal, time
+from isthmus.cli import signals
+signals.listen()
+print("ready", flush=True)
+while True:
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        pass  # as a compiler drops it
+"""
+
+
+def test_a_command_that_does_not_end_after_a_signal_is_ended() -> None:
+    process = subprocess.Popen([sys.executable, "-c", STUCK], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    sent = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (130, "error: interrupted; the next command removes the temporary files\n")
+    assert time.monotonic() - sent < 4

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from isthmus.errors import BudgetError, GraphFormatError, StoreError
+from isthmus.errors import GraphFormatError
 from isthmus.graph import names, numbering
 from isthmus.graph.edges import EdgeBlock, EdgeSource, Waiting
 from isthmus.graph.names import HashCollision, Names, encode, hashes
@@ -286,9 +286,10 @@ def test_encode_gives_equal_strings_equal_keys():
 
 
 def test_names_are_written_once_sorted_bytewise(tmp_path, pool, sized):
-    sized(staged_names=2, sorted_names=2048)
-    budget = Budget(2**30)
-    collected = Names(budget, tmp_path, 2)
+    sized(least_name_bytes=0, name_block=30)
+    budget = Budget(10_000)
+    collected = Names(budget, tmp_path)
+    collected._sorting._run_bytes = 60  # a run has two strings
     for batch in ([b"zz", b"a"], [b"a", "é".encode()], [b"", b"zz"], [b"B"]):
         collected.add(binary(batch))
     sections = Sections()
@@ -309,24 +310,7 @@ def test_names_are_written_once_sorted_bytewise(tmp_path, pool, sized):
 
 def test_a_collision_is_noticed(tmp_path, pool, monkeypatch):
     monkeypatch.setattr(names, "hashes", lambda strings, salt: np.arange(len(strings), dtype=np.uint64) // 2)
-    collected = Names(Budget(2**30), tmp_path, 1)
+    collected = Names(Budget(2**30), tmp_path)
     collected.add(binary([b"a", b"b", b"c"]))
     with pytest.raises(HashCollision):
         collected.write(None, 0, "test", pool)
-
-
-def test_duckdb_out_of_memory_is_a_budget_error(tmp_path, sized):
-    sized(least_name_bytes=0, staged_names=1)
-    collected = Names(Budget(2_000_000), tmp_path, 1)
-    collected._base.execute("SET temp_directory = ''")
-    with pytest.raises(BudgetError, match=r"the string ids do not sort within 1.3 MB, their share of a budget of 2 MB; give memory='5MB'"):
-        for first in range(0, 10**6, 20_000):
-            collected.add(binary([b"a long name of vertex %d" % v for v in range(first, first + 20_000)]))
-    collected.close()
-
-
-def test_duckdb_without_disk_is_a_store_error(tmp_path):
-    collected = Names(Budget(2**30), tmp_path, 1)
-    with pytest.raises(StoreError, match="cannot sort the string ids: no space"), collected._guarded():
-        raise collected._duckdb.IOException("no space\nmore")
-    collected.close()

@@ -420,3 +420,56 @@ def test_in_memory_within_the_budget() -> None:
     out.append("x", np.arange(100))
     with pytest.raises(BudgetError, match=r"does not fit the budget of 1 kB; ingest it into a store instead"):
         out.append("x", np.arange(100))
+
+
+@pytest.mark.parametrize("in_one_step", [True, False])
+@pytest.mark.parametrize("exists", [True, False])
+@pytest.mark.parametrize("error", [OSError(errno.EIO, "Input/output error"), KeyboardInterrupt()])
+def test_a_rename_that_cannot_be_synced_is_undone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_one_step: bool, exists: bool, error: BaseException
+) -> None:
+    """What reports failure has changed nothing."""
+    target = tmp_path / "g.isthmus"
+    if exists:
+        write(target, 10)
+    before = snapshot(target) if exists else {}
+    sync = writer.fsync_folder
+
+    def failing(folder: Path) -> None:
+        if folder == tmp_path:
+            raise error
+        sync(folder)
+
+    monkeypatch.setattr(writer, "fsync_folder", failing)
+    if not in_one_step:
+        monkeypatch.setattr(ctypes, "CDLL", lambda *args, **more: object())
+    with pytest.raises((StoreError, KeyboardInterrupt)):
+        write(target, 20, overwrite=True)
+    assert names(tmp_path) == (["g.isthmus"] if exists else [])
+    assert not exists or snapshot(target) == before
+
+
+@pytest.mark.parametrize("name", [".g.isthmus.tmp-{}", ".g.isthmus.lock"])
+def test_planted_links_are_not_followed(tmp_path: Path, name: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / name.format(os.getpid())).symlink_to(elsewhere if "tmp" in name else elsewhere / "lock")
+    with contextlib.suppress(StoreError):
+        write(tmp_path / "g.isthmus", 10)
+    assert names(elsewhere) == []
+
+
+def test_a_lock_file_that_cannot_be_removed_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store is in place by then; the next writer removes the file."""
+    unlink = Path.unlink
+
+    def refusing(path: Path, missing_ok: bool = False) -> None:
+        if path.suffix == ".lock":
+            raise OSError(errno.EIO, "Input/output error")
+        unlink(path, missing_ok)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", refusing)
+        write(tmp_path / "g.isthmus", 10)
+    write(tmp_path / "g.isthmus", 20, overwrite=True)
+    assert names(tmp_path) == ["g.isthmus"]

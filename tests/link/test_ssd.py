@@ -15,6 +15,7 @@ import pytest
 import isthmus as ist
 from isthmus.errors import StoreError
 from isthmus.graph.files import BLOCK, aligned_empty
+from isthmus.kernels import aio
 from isthmus.link import ssd
 from isthmus.link.calibrate import GUESS
 from isthmus.link.link import Extents
@@ -285,3 +286,17 @@ def test_notes_reach_the_trace(own: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     told = "\n".join(result.summary()["notes"])
     assert f"{own.path}: direct reads refused; reading through the page cache and dropping what was read" in told
     assert "no asynchronous I/O (no such call): 32 threads read instead" in told
+
+
+@pytest.mark.skipif(aio.NUMBERS is None, reason="no native asynchronous I/O here")
+def test_reads_that_cannot_be_collected_are_repeated(graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often collecting fails, the link returns: with the blocks, by plain reads."""
+    assert aio.NUMBERS is not None
+    monkeypatch.setattr(aio, "NUMBERS", (*aio.NUMBERS[:3], 10**6))  # no such call
+    link = SsdLink(arrays(graph), GUESS)
+    buffer = aligned_empty(60 * BLOCK, np.uint8)
+    for _ in range(2):
+        link.move(extents(*WANTED), buffer, 1)
+        for section, block, count, place in WANTED:
+            assert buffer[place * BLOCK : (place + count) * BLOCK].tobytes() == stored(graph, section, block, count)
+    link.close()

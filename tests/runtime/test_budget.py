@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -136,3 +137,30 @@ def test_a_process_stays_within_its_promise(large: Path, algorithm: str, policy:
     assert facts["memory"]["near_peak"] <= facts["memory"]["budget"]
     assert (facts["memory"]["split"]["cache"] > 0) == (memory == "60%")
     assert facts["memory"]["rss_peak"] <= facts["memory"]["budget"] + 250 * 10**6
+
+
+@pytest.fixture(scope="module", params=["natural", "hub"])
+def isolated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A million vertices, nearly all without edges: what is not counted per vertex shows."""
+    path = tmp_path_factory.mktemp("i") / "g.isthmus"
+    with ist.generate("uniform", path, vertices=1_000_000, edges=1000, order=request.param) as graph:
+        yield graph
+
+
+@pytest.mark.parametrize("name", [
+    "core_number", "label_propagation", "weakly_connected_components", "strongly_connected_components", "minimum_spanning_forest",
+    "triangle_count", "pagerank",
+])  # fmt: skip
+def test_every_array_of_a_run_is_counted(isolated: Any, name: str) -> None:
+    """Beside the least budget a run allocates a few buffers that do not grow with the graph."""
+    run = getattr(ist, name)
+    with pytest.raises(BudgetError) as caught:
+        run(isolated, memory=1000)
+    least = int(str(caught.value).split("--memory ")[1].split("MB")[0]) * 10**6
+    run(isolated, memory=least)  # compiles
+    tracemalloc.start()
+    try:
+        run(isolated, memory=least)
+        assert tracemalloc.get_traced_memory()[1] < least + 4_200_000
+    finally:
+        tracemalloc.stop()

@@ -538,6 +538,40 @@ def test_a_checkpoint_of_another_run(graph, undirected, folder):
     assert names(folder) == [name]
 
 
+def without_member(facts: dict[str, Any], *path: Any) -> dict[str, Any]:
+    """A copy of the manifest without one member."""
+    changed: Any = json.loads(json.dumps(facts))
+    inside = changed
+    for name in path[:-1]:
+        inside = inside[name]
+    del inside[path[-1]]
+    return changed
+
+
+@pytest.mark.parametrize("path", [
+    *((name,) for name in ("version", "bytes", "checksums", "arrays", "value", "run", "graph", "isthmus")),
+    *((name,) for name in ("pass", "iteration", "text", "memory")),
+    ("memory", "budget"), ("memory", "room"), ("arrays", 0), ("arrays", 0, "dtype"), ("arrays", 0, "shape"), ("arrays", 0, "at"),
+    ("value", "dict"), ("value", "dict", "frontier"), ("value", "dict", "program"), ("value", "dict", "frontier", "dict", "count"),
+    ("value", "dict", "program", "dict", "values"),
+], ids=str)  # fmt: skip
+def test_a_sealed_manifest_that_lacks_a_member(path, undirected, folder):
+    """Its checksum is right, so its structure is checked as well."""
+    [name] = stopped(RUNS["sssp"], undirected, folder, 3)
+    file = folder / name / "manifest.json"
+    facts = json.loads(file.read_bytes())
+    facts.pop("checksum")
+    file.write_bytes(sealed(without_member(facts, *path)))
+    with pytest.raises(StoreError, match="give --restart"):
+        ist.sssp(undirected, 0, checkpoint=folder, **TIGHT)
+
+
+def test_active_vertices_outside_the_graph(undirected, folder):
+    frontier = Frontier(8, 1)
+    with pytest.raises(ValueError, match="not vertices of the graph"):
+        checkpoints.recall(frontier, 1, False, np.array([8], np.uint32), None)
+
+
 def test_another_version(undirected, folder):
     [name] = stopped(RUNS["sssp"], undirected, folder, 3)
     path = folder / name / "manifest.json"

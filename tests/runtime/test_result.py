@@ -17,6 +17,7 @@ import pytest
 
 import isthmus as ist
 from isthmus.errors import OptionError, StoreError
+from isthmus.graph.store import Store
 
 INT_MAX = 2**63 - 1
 NAMES = ["ähre", "b", "ä", "zebra", ""]
@@ -140,7 +141,7 @@ def test_a_folder_that_refuses_to_tidy_up_does_not_hide_why(tmp_path: Path, monk
         raise OSError(errno.EROFS, "Read-only file system")
 
     result = ist.bfs(dense_graph(), 0)
-    monkeypatch.setattr(Path, "replace", refuse)
+    monkeypatch.setattr(os, "replace", refuse)
     monkeypatch.setattr(Path, "unlink", refuse)
     with pytest.raises(StoreError, match=r"out\.npy: cannot write the result: Read-only file system"):
         result.save(tmp_path / "out.npy")
@@ -260,3 +261,30 @@ def test_it_describes_itself(stored: Any) -> None:
     assert " of a budget of " in rows["near memory"]
     assert repr(result) == f"<Result: bfs on 8192 vertices, {len(result.trace)} iterations>"
     assert len(result) == 8192
+
+
+def test_string_ids_are_read_and_written_by_bytes(tmp_path: Path, sized: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many rows that are: a few long ids fill a buffer, and reading them never takes many times their bytes."""
+    ids = [f"{i:03}" + "x" * (3000 if i % 7 == 0 else 5) for i in range(300)]
+    edges = {"source": ids, "target": ids[1:] + ids[:1]}
+    graph = ist.ingest(pa.table(edges), tmp_path / "g.isthmus", order="hub", memory="1GB")
+    sized(result_bytes=20_000, id_text=10_000)
+    read, longest = Store.read, [0]
+
+    def watched(self: Any, name: str, start: int = 0, stop: int | None = None) -> Any:
+        found = read(self, name, start, stop)
+        longest[0] = max(longest[0], found.size if name == "ids.bytes" else 0)
+        return found
+
+    monkeypatch.setattr(Store, "read", watched)
+    result = ist.bfs(graph, ids[0], predecessors=True)
+    for suffix in ("parquet", "csv", "npy"):
+        result.save(tmp_path / f"out.{suffix}")
+    assert 0 < longest[0] < 17_000
+    assert all(batch.nbytes < 40_000 for batch in result.to_arrow().to_batches())
+    table = pq.read_table(tmp_path / "out.parquet")
+    assert table["vertex"].to_pylist() == ids
+    assert table["predecessor"].to_pylist() == [None, *ids[:-1]]
+    labels = ist.weakly_connected_components(graph)
+    labels.save(tmp_path / "labels.npy")
+    assert np.load(tmp_path / "labels.npy").tolist() == [ids[0]] * 300

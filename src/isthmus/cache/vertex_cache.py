@@ -21,6 +21,7 @@ from isthmus.kernels import keep
 from isthmus.link.link import Array
 
 VERTEX_BYTES = 12  # hotness, wanted, filled, marks of misses: a byte each; where its list begins; a place in their order
+AT_ONCE = 1 << 16  # vertices of a run that are looked up at once; a run of vertices without edges can be as long as the graph
 
 
 class VertexCache(Cache):
@@ -112,16 +113,16 @@ class VertexCache(Cache):
         return {"refreshes": self.refreshes}
 
 
-def pieces(delivery: Delivery) -> list[tuple[Array, Array, Array, Array]]:
-    """The rows of a delivery; for runs, all vertices in them."""
+def pieces(delivery: Delivery) -> Iterator[tuple[Array, Array, Array, Array]]:
+    """The rows of a delivery; for runs, all vertices in them, a bounded number at a time."""
     edges = delivery.edges
     if delivery.runs is None:
         assert isinstance(edges, Rows)
-        return [(edges.vertices, edges.begins, edges.weight_begins, edges.lengths)]
+        yield edges.vertices, edges.begins, edges.weight_begins, edges.lengths
+        return
     runs, lists = delivery.runs, delivery.task.side.lists
-    found = []
     for k in range(runs.first.size):
-        vertices = np.arange(int(runs.first[k]), int(runs.last[k]))
-        low, high = np.maximum(lists.begins[vertices], runs.begin[k]), np.minimum(lists.ends[vertices], runs.end[k])
-        found.append((vertices, low - runs.base[k], low - runs.weight_base[k], high - low))
-    return found
+        for first in range(int(runs.first[k]), int(runs.last[k]), AT_ONCE):
+            last = min(first + AT_ONCE, int(runs.last[k]))
+            low, high = np.maximum(lists.begins[first:last], runs.begin[k]), np.minimum(lists.ends[first:last], runs.end[k])
+            yield np.arange(first, last), low - runs.base[k], low - runs.weight_base[k], high - low

@@ -7,10 +7,15 @@ import signal
 import sys
 from typing import Annotated, Any, NoReturn
 
+from isthmus.cli import signals
+
+if __name__ == "__main__":
+    signals.leave_at_once()  # before imports that take a second
+
 import typer
 
 import isthmus
-from isthmus.cli import calibrate, compare, demo, generate, graphs, plan, run, signals
+from isthmus.cli import calibrate, compare, demo, generate, graphs, plan, run
 from isthmus.errors import IsthmusError
 from isthmus.kernels import compiling
 from isthmus.messages import in_shell
@@ -44,7 +49,6 @@ def options(
 
 
 def main() -> NoReturn:
-    signals.listen()
     compiling.OUTSIDE.say = note
     with in_shell():
         run_command()
@@ -52,24 +56,41 @@ def main() -> NoReturn:
 
 def run_command() -> NoReturn:
     try:
+        signals.listen()
         code = app(standalone_mode=False, prog_name="isthmus")  # what typer.Exit carried, or what the command returned
         if code == INTERRUPTED:  # newer versions of typer return this after Ctrl-C
             raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else 0)
-    except IsthmusError as error:
+    except BaseException as error:
+        signals.leaving = True
+        end(error)
+
+
+def end(error: BaseException) -> NoReturn:
+    """End the command after an error, a signal or success."""
+    if isinstance(error, typer.Abort) and isinstance(error.__cause__, EOFError):  # typer takes this for Ctrl-D at a prompt; there are none
+        raise error.__cause__ from None
+    if isinstance(error, KeyboardInterrupt | typer.Abort) or signals.heard:
+        interrupted(signals.heard[0] if signals.heard else signal.SIGINT)
+    if isinstance(error, IsthmusError):
         stop(str(error), error.exit_code)
-    except (KeyboardInterrupt, typer.Abort) as error:
-        if isinstance(error.__cause__, EOFError):  # typer takes this for Ctrl-D at a prompt, and there are none
-            raise error.__cause__ from None
-        stop(f"interrupted; {signals.left()}", INTERRUPTED)
-    except OSError as error:
+    if isinstance(error, OSError):
         stop(f"{error.filename or 'input or output'}: {error.strerror or error}", 1)
-    except MemoryError:
+    if isinstance(error, MemoryError):
         stop("out of memory; give a smaller --memory", 1)
-    except Exception as error:
-        if not hasattr(error, "format_message"):
-            raise
-        misused(error)
+    if not hasattr(error, "format_message"):
+        raise error
+    misused(error)
+
+
+def interrupted(number: int) -> NoReturn:
+    """End the command after a signal, at once: the interpreter would take a while to free all memory."""
+    if number == signal.SIGINT:
+        from isthmus.cli.console import fail
+
+        fail(f"interrupted; {signals.left()}")
+    drop_output()
+    os._exit(128 + number)
 
 
 def note(text: str) -> None:

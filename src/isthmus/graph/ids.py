@@ -15,6 +15,7 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import StoreError, UnknownVertexError
+from isthmus.graph import arrow
 from isthmus.graph.files import Array
 from isthmus.graph.order import check_numbers
 from isthmus.graph.store import MemoryStore, Store
@@ -65,19 +66,21 @@ class Ids:
         """A section of the map in memory, checked for what look-ups rely on."""
         if section == "ids.values":
             return self._ascending(0, self._count)
-        entries = self._store.read(section)
         if section == "ids.offsets":
-            self._check_bounds(entries, 0, self._count - 1)
-        elif section != "ids.bytes":
+            return self._bounds(0, self._count - 1)
+        entries = self._store.read(section)
+        if section != "ids.bytes":
             check_numbers(self._store, section, entries)
         return entries
 
-    def _check_bounds(self, offsets: Array, first: int, last: int) -> None:
-        """Raise StoreError unless the offsets of the strings first to last ascend within the bytes."""
+    def _bounds(self, first: int, last: int) -> Array:
+        """The offsets of the strings first to last, and the end; StoreError unless they ascend within the bytes."""
+        offsets = self._store.read("ids.offsets", first, last + 2)
         end = self._store.manifest.sections["ids.bytes"].count
         inside = (first > 0 or offsets[0] == 0) and (last + 1 < self._count or offsets[-1] == end)
         if not inside or (offsets[1:] < offsets[:-1]).any():
             raise StoreError(f"{self._store}: section ids.offsets does not ascend from 0 to {end}; run isthmus verify")
+        return offsets
 
     def _not_text(self) -> StoreError:
         return StoreError(f"{self._store}: section ids.bytes has an id that is not UTF-8; run isthmus verify")
@@ -168,8 +171,11 @@ class Ids:
 
     def users(self, numbers: Array) -> Array:
         """User ids of vertex numbers, in their order."""
-        numbers = np.asarray(numbers)
-        return self.users_of_natural(self._entries("order.to_natural", numbers) if self._hub else numbers)
+        return self.users_of_natural(self.places(np.asarray(numbers)))
+
+    def places(self, numbers: Array) -> Array:
+        """Places in natural order of vertex numbers."""
+        return self._entries("order.to_natural", numbers) if self._hub else numbers
 
     def natural(self, begin: int, end: int) -> Array:
         """User ids begin:end in natural order, which is ascending."""
@@ -197,6 +203,14 @@ class Ids:
             return numbers.astype(np.int64)
         return self._strings(numbers) if self.kind == "string" else self._entries("ids.values", numbers)
 
+    def numbers(self, begin: int, end: int) -> Array:
+        """Vertex numbers of the places begin:end in natural order."""
+        if not self._hub:
+            return np.arange(begin, end)
+        numbers = self._store.read("order.from_natural", begin, end)
+        check_numbers(self._store, "order.from_natural", numbers)
+        return numbers
+
     def numbers_of_natural(self, places: Array) -> Array:
         """Vertex numbers of places in natural order."""
         return self._entries("order.from_natural", places) if self._hub else places
@@ -213,24 +227,52 @@ class Ids:
             check_numbers(self._store, section, values)
         return values
 
+    def to_arrow(self, places: Array) -> Any:
+        """User ids of places in natural order, as an Arrow array."""
+        return self._texts(places) if self.kind == "string" else arrow.numbers(self.users_of_natural(places))
+
+    def text_bytes(self, places: Array) -> Array:
+        """Bytes of the string ids of places in natural order; zeros if ids are integers."""
+        lengths = np.zeros(places.size, np.int64)
+        for which, first, last in stretches(places) if self.kind == "string" else ():
+            at = places[which].astype(np.int64) - first
+            lengths[which] = np.diff(self._bounds(first, last))[at]
+        return lengths
+
     def _strings(self, positions: Array) -> Array:
         values = np.empty(positions.size, object)
-        try:
-            if positions.size <= FEW and (held := self._in_memory(positions.size)) is not None:
-                places, text = positions.astype(np.int64), held["ids.bytes"].data
-                begins, ends = held["ids.offsets"][places].tolist(), held["ids.offsets"][places + 1].tolist()
+        if positions.size <= FEW and (held := self._in_memory(positions.size)) is not None:
+            places, text = positions.astype(np.int64), held["ids.bytes"].data
+            begins, ends = held["ids.offsets"][places].tolist(), held["ids.offsets"][places + 1].tolist()
+            try:
                 values[:] = [str(text[begin:end], "utf-8") for begin, end in zip(begins, ends, strict=True)]
-                return values
-            for which, first, last in stretches(positions):
-                offsets = self._store.read("ids.offsets", first, last + 2)
-                self._check_bounds(offsets, first, last)
-                data = self._store.read("ids.bytes", int(offsets[0]), int(offsets[-1])).tobytes()
-                bounds = (offsets - offsets[0]).tolist()
-                for i, at in zip(which.tolist(), (positions[which].astype(np.int64) - first).tolist(), strict=True):
-                    values[i] = data[bounds[at] : bounds[at + 1]].decode()
-        except UnicodeDecodeError:
-            raise self._not_text() from None
+            except UnicodeDecodeError:
+                raise self._not_text() from None
+        else:
+            values[:] = self._texts(positions).to_pylist()
         return values
+
+    def _texts(self, positions: Array) -> Any:
+        """String ids as an Arrow array. Beside them it holds the text of a few neighbouring ids, however long all are together."""
+        import pyarrow as pa
+
+        parts, order = [arrow.texts(np.zeros(1, np.int64), np.empty(0, np.uint8))], [np.empty(0, np.int64)]
+        for which, first, last in stretches(positions):
+            offsets = self._bounds(first, last)
+            at = positions[which].astype(np.int64) - first
+            for some in pieces(at, offsets[at] // sizes.now.id_text):
+                low, high = int(some[0]), int(some[-1])
+                text = self._store.read("ids.bytes", int(offsets[low]), int(offsets[high + 1]))
+                near = arrow.texts(offsets[low : high + 2] - offsets[low], text)
+                try:
+                    near.validate(full=True)
+                except pa.ArrowInvalid:
+                    raise self._not_text() from None
+                parts.append(near.take(arrow.numbers(some - low)))
+            order.append(which)
+        found, back = pa.concat_arrays(parts), np.empty(positions.size, np.int64)
+        back[np.concatenate(order)] = np.arange(positions.size)
+        return found.take(arrow.numbers(back))
 
 
 def shown(user: Any) -> str:
@@ -242,7 +284,11 @@ def stretches(positions: Array) -> Iterator[tuple[Array, int, int]]:
     """Groups of positions close to each other: (their indices into `positions`, the first position, the last)."""
     order = np.argsort(positions, kind="stable")
     ascending = positions[order].astype(np.int64)
-    apart = np.diff(ascending // sizes.now.id_stretch).astype(np.bool_) | (np.diff(ascending) > GAP)
-    for which in np.split(order, np.flatnonzero(apart) + 1):
-        if which.size:
-            yield which, int(positions[which[0]]), int(positions[which[-1]])
+    apart = (np.diff(ascending // sizes.now.id_stretch) > 0) | (np.diff(ascending) > GAP)
+    for which in pieces(order, np.append(0, np.cumsum(apart))):
+        yield which, int(positions[which[0]]), int(positions[which[-1]])
+
+
+def pieces(items: Array, groups: Array) -> list[Array]:
+    """`items` cut where their group changes; none if there are no items."""
+    return np.split(items, np.flatnonzero(np.diff(groups)) + 1) if items.size else []

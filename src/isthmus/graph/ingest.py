@@ -202,7 +202,7 @@ class Ingest:
     def _number_strings(self, waiting: Waiting) -> Numbering:
         for salt in range(SALTS):
             self.source.salt = salt
-            names = Names(self.budget, self.folder, self.pool.threads)
+            names = Names(self.budget, self.folder)
             try:
                 for block in self._read(lambda block: block):
                     names.add(block.names)

@@ -120,7 +120,7 @@ class WriterLock:
         self.path = target.with_name(f".{target.name}.lock")
         while True:
             try:
-                self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+                self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
             except OSError as error:
                 raise StoreError(f"{target.parent}: cannot write here: {error.strerror}") from error
             try:
@@ -137,7 +137,7 @@ class WriterLock:
             os.close(self._file)  # the last holder removed it between our open and our lock
 
     def release(self) -> None:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):  # the store may be complete, and the next writer removes the file
             self.path.unlink()
         os.close(self._file)
 
@@ -163,7 +163,8 @@ class StoreWriter:
         try:
             self._recover()
             self._check_target()
-            self._store.mkdir(parents=True)
+            self.folder.mkdir()  # not through a symbolic link: then it exists
+            self._store.mkdir()
         except OSError as error:
             self._abandon()
             raise StoreError(f"{self.target.parent}: cannot write here: {error.strerror}") from error
@@ -189,6 +190,8 @@ class StoreWriter:
             if work.name.startswith(self._work_name):
                 if not os.path.lexists(self.target) and (work / ASIDE).is_dir():
                     os.rename(work / ASIDE, self.target)  # the writer was killed during an exchange in two steps
+                if work.is_symlink():
+                    work.unlink()
                 shutil.rmtree(work, ignore_errors=True)
 
     def section(self, name: str, dtype: Any, at_most: int) -> None:
@@ -207,15 +210,27 @@ class StoreWriter:
         store = Store(self._store)  # before the rename, so that a failure leaves the target unchanged
         try:
             fsync_folder(self._store)
-            if os.path.lexists(self.target):
-                exchange(self._store, self.target)
-            else:
-                os.rename(self._store, self.target)
-            fsync_folder(self.target.parent)
+            self._put_into_place()
         except OSError as error:
             raise StoreError(f"{self.target}: cannot put the finished store into place: {error.strerror}") from error
         store.moved_to(self.target)
         return store
+
+    def _put_into_place(self) -> None:
+        """Rename the store, and sync that. If it cannot be synced, rename it back: the replaced store is only removed afterwards."""
+        replaces = os.path.lexists(self.target)
+        if replaces:
+            exchange(self._store, self.target)
+        else:
+            os.rename(self._store, self.target)
+        try:
+            fsync_folder(self.target.parent)
+        except BaseException:  # Ctrl-C too
+            if replaces:
+                exchange(self._store, self.target)
+            else:
+                os.rename(self.target, self._store)
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -232,7 +247,7 @@ class StoreWriter:
 
 
 def exchange(new: Path, old: Path) -> None:
-    """Swap two folders in one step, so that `old` always exists."""
+    """Swap two folders, in one step if the file system can, so that `old` always exists."""
     libc = ctypes.CDLL(None, use_errno=True)
     if hasattr(libc, "renameat2"):
         done = libc.renameat2(AT_FDCWD, os.fsencode(new), AT_FDCWD, os.fsencode(old), RENAME_EXCHANGE)
@@ -243,8 +258,12 @@ def exchange(new: Path, old: Path) -> None:
     try:
         os.rename(old, aside)
         os.rename(new, old)
+        os.rename(aside, new)
     except BaseException:  # Ctrl-C too
         if not os.path.lexists(old):
+            os.rename(aside, old)
+        elif os.path.lexists(aside):  # `new` is in place
+            os.rename(old, new)
             os.rename(aside, old)
         raise
 

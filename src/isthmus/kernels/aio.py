@@ -11,6 +11,7 @@ Blocks are checked (`kernels/blocks.py`) as they arrive, while others are on the
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import platform
@@ -24,8 +25,9 @@ from isthmus.kernels.compile import c_function, kernel
 
 # io_setup, io_destroy, io_submit, io_getevents
 NUMBERS = {"x86_64": (206, 207, 209, 208), "aarch64": (0, 1, 2, 4)}.get(platform.machine()) if platform.system() == "Linux" else None
-DONE, FAILED, REFUSED = range(3)
+DONE, FAILED, REFUSED, LOST = range(4)  # LOST: reads are in flight and cannot be collected
 FLYING = 16 << 20  # bytes: more only wait in the kernel, where submitting them blocks, and nothing that arrived is checked
+MOST_FAILURES = 1000  # of io_getevents in a row; a signal makes one of them fail
 
 SPARE: dict[int, list[int]] = {}  # unused contexts by depth: creating and destroying one takes the kernel some 30 ms
 os.register_at_fork(after_in_child=SPARE.clear)  # a child does not inherit them
@@ -67,7 +69,18 @@ class Ring:
             self._context, NUMBERS[2], NUMBERS[3], files, sections, offsets, lengths, places, buffer, piece, rules, sums,
             self._control, self._pointers, self._events,
         )  # fmt: skip
+        if result[0] == LOST:
+            self._replace_context()
+            return (FAILED, *result[1:])
         return result
+
+    def _replace_context(self) -> None:
+        """Destroy the context, which waits for its reads, and make a new one. Without one all further reads fail."""
+        assert NUMBERS is not None
+        self._libc.syscall(NUMBERS[1], ctypes.c_ulong(self._context))
+        self._context = 0
+        with contextlib.suppress(OSError):
+            self._context = self._set_up()
 
     def close(self) -> None:
         """Leave the context to the next ring of this depth; the kernel takes it back when the process ends."""
@@ -90,6 +103,7 @@ def read_extents(
     extent = 0
     at = int64(0)
     requests = 0
+    failures = 0
     status = DONE
     wrong_section, wrong_block, found = int64(-1), int64(-1), FINE
     while True:
@@ -128,8 +142,12 @@ def read_extents(
         # Collect in batches: fewer system calls, and the queue stays at least three quarters full.
         least = max(1, flying // 4) if status == DONE else flying
         got = syscall(collect, context, least, depth, events.ctypes.data, 0)
-        if got < 0:
-            continue  # interrupted by a signal: ask again
+        if got < 0:  # mostly interrupted by a signal: ask again
+            failures += 1
+            if failures == MOST_FAILURES:
+                return LOST, requests, wrong_section, wrong_block, found
+            continue
+        failures = 0
         for k in range(got):
             slot = int64(events[k, 0]) % depth
             free[idle] = slot

@@ -21,6 +21,7 @@ from isthmus.errors import OptionError
 from isthmus.graph.far import FarArray
 from isthmus.graph.files import BLOCK
 from isthmus.graph.graph import open_graph
+from isthmus.graph.replacing import replacing
 from isthmus.graph.store import is_store
 from isthmus.kernels.kept import cache_folder
 from isthmus.link.link import Profile
@@ -188,14 +189,10 @@ def without(disk: tuple[str, str]) -> dict[str, Any]:
 def write(disks: dict[str, Any]) -> bool:
     """Replace the file of profiles in one step."""
     path = memory_file()
-    fresh = path.with_suffix(f".{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            fresh.write_text(json.dumps({"version": VERSION, "disks": disks}, indent=1))
-            fresh.replace(path)
-        finally:
-            fresh.unlink(missing_ok=True)
+        with replacing(path) as file:
+            file.write(json.dumps({"version": VERSION, "disks": disks}, indent=1).encode())
     except OSError:
         return False
     return True

@@ -8,6 +8,7 @@ loops, a first pass finds them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from isthmus.kernels import peel
 from isthmus.kernels.atomics import atomic_add
 from isthmus.programs.algorithm import Answer, Runner, algorithm
+from isthmus.programs.choosing import as_mask, chosen
 from isthmus.programs.column import Column
 from isthmus.programs.functions import Functions
 from isthmus.programs.message import INT_MAX
@@ -22,7 +24,6 @@ from isthmus.programs.program import Array, Facts, Program, State
 
 LOOPS, PEELING = 0, 1
 DEGREES, CORES = 0, 1
-AT_ONCE = 1 << 20  # vertices scanned by one call
 
 
 def nothing_sent(u: Any, degree: Any, state: Any, params: Any) -> Any:
@@ -47,7 +48,7 @@ class CoreNumber(Program):
     name = "core_number"
     columns = (Column("core_number"),)
     order_free = False  # each edge counts once
-    state_bytes = 16
+    state_bytes = 17  # degrees, core numbers, a mask of those that start
 
     def __init__(self, directed: bool, loops: bool) -> None:
         self.sides = ("out", "in") if directed else ("out",)
@@ -68,23 +69,18 @@ class CoreNumber(Program):
         if self._loops:
             return State(arrays, None, (LOOPS, 0))
         state = State(arrays, None, (PEELING, 0))
-        state.start = self._next(state, facts)
+        state.start = as_mask(self._next(state, facts), facts.vertices)
         return state
 
-    def _next(self, state: State, facts: Facts) -> Array:
-        """Raise k to the smallest degree that is left; returns the vertices that have it, none at the end."""
+    def _next(self, state: State, facts: Facts) -> Iterable[Array]:
+        """Raise k to the smallest degree that is left; returns the vertices that have it in pieces, none at the end."""
         n = facts.vertices
         least = min(facts.team.split(lambda a, b: peel.least_left(a, b, *state.arrays, INT_MAX), n), default=INT_MAX)
         if least == INT_MAX:
-            return np.empty(0, np.uint32)
+            return ()
         least = max(least, 0)  # below zero only if a store holds an edge in one direction; -1 means that a vertex is not removed yet
         state.params = (PEELING, int(least))
-        pieces = []
-        for first in range(0, n, AT_ONCE):
-            last = min(first + AT_ONCE, n)
-            out = np.empty(last - first, np.uint32)
-            pieces.append(out[: peel.list_left(first, last, *state.arrays, least, out)])
-        return np.concatenate(pieces)
+        return chosen(n, lambda first, last, out: peel.list_left(first, last, *state.arrays, least, out))
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
         """Remove the active vertices: k is their core number."""
@@ -98,7 +94,8 @@ class CoreNumber(Program):
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         if frontier.none_next():
-            frontier.wake_all(self._next(state, facts))
+            for piece in self._next(state, facts):
+                frontier.wake_all(piece)
         return True
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:

@@ -286,8 +286,8 @@ class Accumulative(Program):
     def begin(self, facts: Facts) -> State:
         residual = self.residual(facts)
         params = (*(self.values_given[name] for name in self.message.defaults), float(self.threshold))
-        active = np.flatnonzero(np.abs(residual) > self.threshold)
-        start = None if active.size == facts.vertices else active
+        active = (residual > self.threshold) | (residual < -self.threshold)
+        start = None if active.all() else active
         numbers = natural_numbers(self.message, facts)
         return State((np.zeros(facts.vertices), residual, np.zeros(facts.vertices), *numbers), start, params)
 

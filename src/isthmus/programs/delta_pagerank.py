@@ -20,6 +20,7 @@ import numpy as np
 
 from isthmus.kernels import deltas, vertices
 from isthmus.kernels.atomics import atomic_add
+from isthmus.programs.choosing import above as vertices_above
 from isthmus.programs.declared import take
 from isthmus.programs.functions import Functions, Scalar
 from isthmus.programs.pagerank import PageRank, teleport_vector
@@ -65,7 +66,7 @@ class DeltaPageRank(PageRank):
     ) -> None:  # fmt: skip
         super().__init__(alpha, tol, max_iter, teleport, strengths, False, beside)
         self._most_iterations, self.max_iter = max_iter, None
-        self.state_bytes = (24 if strengths is None else 32) + beside
+        self.state_bytes = (25 if strengths is None else 33) + beside  # three or four arrays, a mask of those that start
 
     def functions(self, facts: Facts) -> Functions:
         return pushing(of_degree, alone) if self.strengths is None else pushing(of_strength, times)
@@ -73,16 +74,15 @@ class DeltaPageRank(PageRank):
     def begin(self, facts: Facts) -> State:
         """Residuals are n times the equation's, so that values stay near 1."""
         n = facts.vertices
-        residual = np.full(n, 1 - self.alpha)
-        if self.teleport is not None:
-            residual = teleport_vector(self.teleport, facts) * ((1 - self.alpha) * n)
+        residual = np.ones(n) if self.teleport is None else teleport_vector(self.teleport, facts)
+        residual *= 1 - self.alpha if self.teleport is None else (1 - self.alpha) * n
         if not n:  # an empty answer has no error
             self.error_bound, self.converged = 0.0, True
         threshold = self.tol * (1 - self.alpha) / (2 * self.alpha)
-        active = np.flatnonzero(residual > threshold)
+        active = residual > threshold
         divisors = () if self.strengths is None else (self.strengths,)
         arrays = (np.zeros(n), residual, np.zeros(n), *divisors)
-        return State(arrays, None if active.size == n else active, (self.alpha, threshold))
+        return State(arrays, None if active.all() else active, (self.alpha, threshold))
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
         take(state, frontier, facts)
@@ -106,7 +106,8 @@ class DeltaPageRank(PageRank):
         if not above:
             threshold *= LOWER * self.tol / self.error_bound
             state.params = (self.alpha, threshold)
-            frontier.wake_all(np.flatnonzero(residual > threshold))
+            for piece in vertices_above(residual, threshold):
+                frontier.wake_all(piece)
         return True
 
     def remember(self, state: State) -> dict[str, Any]:

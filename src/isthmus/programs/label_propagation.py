@@ -21,6 +21,7 @@ from isthmus.checks import whole
 from isthmus.kernels import labels as kernels
 from isthmus.kernels.atomics import atomic_add
 from isthmus.programs.algorithm import Answer, Option, Runner, algorithm
+from isthmus.programs.choosing import label_counts
 from isthmus.programs.column import Column, Holds
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
@@ -50,7 +51,7 @@ class LabelPropagation(Program):
     columns = (Column("labels", Holds.PLACES),)
     order_free = False
     needs_spare_memory = True
-    state_bytes = 16  # labels old and new, cursors, the table
+    state_bytes = 17  # labels old and new, cursors, the table, a mask of those that start
 
     def __init__(self, max_iter: int = 10, directed: bool = True) -> None:
         self.rounds = whole("max_iter", max_iter, 0)
@@ -109,7 +110,8 @@ class LabelPropagation(Program):
         """Sort every list of the run, and take its commonest label."""
         labels, cursors, table, fresh = state.arrays
         ends = cursors[first:last]
-        cuts = np.unique(np.searchsorted(ends, np.arange(sizes.now.sorted_piece, int(ends[-1]), sizes.now.sorted_piece), "right"))
+        wanted = np.arange(sizes.now.sorted_piece, int(ends[-1]), sizes.now.sorted_piece, ends.dtype)  # else all ends would be converted
+        cuts = np.unique(np.searchsorted(ends, wanted, "right"))
         bounds = [first, *(first + cuts).tolist(), last]
         changed = np.zeros(len(bounds) - 1, np.int64)
 
@@ -141,8 +143,8 @@ class LabelPropagation(Program):
         return {"labels": state.given(state.arrays[LABELS])}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
-        sizes = np.bincount(columns["labels"]) if columns["labels"].size else np.zeros(1, np.int64)
-        return {"communities": int(np.count_nonzero(sizes)), "largest": int(sizes.max()), "rounds": self.done}
+        count, largest = label_counts(columns["labels"], state.room(state.arrays[CURSORS]))
+        return {"communities": count, "largest": largest, "rounds": self.done}
 
 
 @algorithm

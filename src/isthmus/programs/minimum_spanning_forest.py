@@ -64,7 +64,7 @@ class SpanningForest(Program):
     name = "minimum_spanning_forest"
     columns = (Column("source", Holds.PLACES), Column("target", Holds.PLACES), Column("weight", none=()))
     order_free = False  # the second pass needs the first to be over
-    state_bytes = 40  # 24 for the rounds, 16 for the edges
+    state_bytes = 56  # 24 for the rounds, 32 for choosing, sorting and listing the edges
 
     def __init__(self, directed: bool) -> None:
         self.sides = ("out", "in") if directed else ("out",)

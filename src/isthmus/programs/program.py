@@ -37,7 +37,7 @@ class Facts:
 
 @dataclass
 class State:
-    """The arrays a kernel works on, and the vertices that start active (None: all)."""
+    """The arrays a kernel works on, and the vertices that start active: their numbers, a mask of all vertices, or None for all."""
 
     arrays: tuple[Array, ...]
     start: Array | None

@@ -16,7 +16,7 @@ one side, so an iteration never moves edges that it does not need. Self loops ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ import numpy as np
 from isthmus.kernels import strong, vertices
 from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_max
 from isthmus.programs.algorithm import Answer, Runner, algorithm
+from isthmus.programs.choosing import as_mask, chosen, label_counts, replace_by
 from isthmus.programs.column import Column, Holds
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
@@ -33,7 +34,6 @@ LOOPS, TRIM_FORWARD, TRIM_BACKWARD, FORWARD, BACKWARD = range(5)
 NEXT = {LOOPS: TRIM_FORWARD, TRIM_FORWARD: TRIM_BACKWARD, TRIM_BACKWARD: FORWARD, FORWARD: BACKWARD, BACKWARD: TRIM_FORWARD}
 ARRIVING, LEAVING, COMPONENTS, COLORS = range(4)  # remaining in-degrees and out-degrees, components, colours
 NONE, MINUS_ONE = np.uint32(strong.NONE), np.uint32(2**32 - 1)
-AT_ONCE = 1 << 20  # vertices scanned by one call
 
 
 def color(u: Any, degree: Any, state: Any, params: Any) -> Any:
@@ -69,7 +69,7 @@ class StrongComponents(Program):
     sides = ("out", "in")
     columns = (Column("labels", Holds.PLACES),)
     order_free = False  # each edge is taken out once
-    state_bytes = 24  # four arrays, the list of a phase's first vertices, natural numbers at the end
+    state_bytes = 24  # four arrays, the mask of the first vertices, natural numbers at the end
 
     def __init__(self, loops: bool) -> None:
         self._loops, self._pivoted = loops, False
@@ -88,7 +88,7 @@ class StrongComponents(Program):
         leaving, arriving = (lists.degrees(np.uint32) for lists in facts.lists_of_sides)
         state = State((arriving, leaving, np.full(n, strong.NONE, np.uint32), np.zeros(n, np.uint32)), None, (LOOPS,))
         if not self._loops:
-            state.start = self._turn(state, facts)
+            state.start = as_mask(self._turn(state, facts), facts.vertices)
         return state
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
@@ -103,35 +103,39 @@ class StrongComponents(Program):
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         if frontier.none_next():
-            frontier.wake_all(self._turn(state, facts))
+            for piece in self._turn(state, facts):
+                frontier.wake_all(piece)
         return True
 
-    def _turn(self, state: State, facts: Facts) -> Array:
-        """Go on to the next phase that has anything to do; returns the vertices that start it, none at the end."""
+    def _turn(self, state: State, facts: Facts) -> Iterator[Array]:
+        """Go on to the next phase that has anything to do; yields the vertices that start it in pieces, none at the end."""
         while True:
             state.params = (NEXT[state.params[0]],)
-            start = self._start(state, facts)
-            if start.size or state.params[0] == FORWARD:  # no vertex is left to spread a colour: all are settled
-                return start
+            started = False
+            for piece in self._start(state, facts):
+                started = True
+                yield piece
+            if started or state.params[0] == FORWARD:  # no vertex is left to spread a colour: all are settled
+                return
 
-    def _start(self, state: State, facts: Facts) -> Array:
+    def _start(self, state: State, facts: Facts) -> Iterable[Array]:
         arriving, leaving, components, colors = state.arrays
         phase = state.params[0]
         if phase == TRIM_FORWARD:
-            return listed(facts, lambda a, b, out: strong.list_ends(a, b, arriving, components, colors, True, out))
+            return chosen(facts.vertices, lambda a, b, out: strong.list_ends(a, b, arriving, components, colors, True, out))
         if phase == TRIM_BACKWARD:
-            return listed(facts, lambda a, b, out: strong.list_ends(a, b, leaving, components, colors, False, out))
+            return chosen(facts.vertices, lambda a, b, out: strong.list_ends(a, b, leaving, components, colors, False, out))
         if phase == BACKWARD:
-            return listed(facts, lambda a, b, out: strong.list_roots(a, b, components, colors, out))
+            return chosen(facts.vertices, lambda a, b, out: strong.list_roots(a, b, components, colors, out))
         if self._pivoted:
-            return listed(facts, lambda a, b, out: strong.list_own_colors(a, b, components, colors, out))
+            return chosen(facts.vertices, lambda a, b, out: strong.list_own_colors(a, b, components, colors, out))
         self._pivoted = True
         parts = facts.team.split(lambda a, b: strong.busiest(a, b, arriving, leaving, components), facts.vertices)
         pivot = max(parts, key=lambda part: part[1], default=(-1, -1))[0]
         if pivot < 0:
-            return np.empty(0, np.uint32)
+            return []
         colors[pivot] = pivot + 1
-        return np.array([pivot], np.uint32)
+        return [np.array([pivot], np.uint32)]
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         """Labels; a vertex that has no component yet is one of its own."""
@@ -141,21 +145,14 @@ class StrongComponents(Program):
             components = np.where(components == NONE, np.arange(components.size, dtype=np.uint32), components)
         smallest[:] = strong.NONE
         vertices.smallest_member(components, np.arange(components.size, dtype=np.uint32) if naturals is None else naturals, smallest)
-        return {"labels": smallest[components]}
+        labels = state.room(components)
+        labels[:] = components
+        replace_by(smallest, labels)
+        return {"labels": labels}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
-        sizes = np.bincount(columns["labels"]) if columns["labels"].size else np.zeros(1, np.int64)
-        return {"components": int(np.count_nonzero(sizes)), "largest": int(sizes.max())}
-
-
-def listed(facts: Facts, find: Callable[[int, int, Array], int]) -> Array:
-    """What find(first, last, out) puts into `out`, over all vertices."""
-    pieces = [np.empty(0, np.uint32)]
-    for first in range(0, facts.vertices, AT_ONCE):
-        last = min(first + AT_ONCE, facts.vertices)
-        out = np.empty(last - first, np.uint32)
-        pieces.append(out[: find(first, last, out)].copy())
-    return np.concatenate(pieces)
+        count, largest = label_counts(columns["labels"], state.room(state.arrays[LEAVING]))
+        return {"components": count, "largest": largest}
 
 
 @algorithm

@@ -14,6 +14,7 @@ import numpy as np
 from isthmus.kernels import union, vertices
 from isthmus.kernels.atomics import atomic_cas
 from isthmus.programs.algorithm import Answer, Runner, algorithm
+from isthmus.programs.choosing import label_counts, replace_by
 from isthmus.programs.column import Column, Holds
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, NearEdges, Program, Seen, State
@@ -104,12 +105,12 @@ class Components(Program):
             return {"labels": parents}
         smallest = np.full(facts.vertices, np.iinfo(parents.dtype).max, parents.dtype)
         vertices.smallest_member(parents, naturals, smallest)
-        return {"labels": smallest[parents]}
+        replace_by(smallest, parents)
+        return {"labels": parents}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
-        labels = columns["labels"]
-        sizes = np.bincount(labels) if labels.size else np.zeros(1, np.int64)
-        return {"components": int(np.count_nonzero(sizes)), "largest": int(sizes.max())}
+        count, largest = label_counts(columns["labels"], np.empty_like(columns["labels"]))
+        return {"components": count, "largest": largest}
 
 
 @algorithm(alias="wcc", place=3)

@@ -50,4 +50,8 @@ class Windows:
     def start(self) -> Array | None:
         """The first run, as a program's start."""
         end = self.end(0)
-        return None if end == self.vertices else np.arange(end)
+        if end == self.vertices:
+            return None
+        mask = np.zeros(self.vertices, bool)
+        mask[:end] = True
+        return mask

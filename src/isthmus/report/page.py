@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 import isthmus
 from isthmus.errors import OptionError, StoreError
+from isthmus.graph.replacing import replacing
 from isthmus.memory import format_size
 from isthmus.report import panels
 from isthmus.report.series import series
@@ -41,16 +40,12 @@ def check(path: str | Path) -> Path:
 def write(path: str | Path, runs: Mapping[str, Run], failed: Mapping[str, str] | None = None) -> None:
     """Write the page of runs by recipe, whole or not at all. `failed` maps recipes that failed to their errors."""
     path = check(path)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     text = render(runs, failed or {})
     try:
-        fresh.write_text(text, encoding="utf-8")
-        fresh.replace(path)
+        with replacing(path) as file:
+            file.write(text.encode())
     except OSError as error:
         raise StoreError(f"{path}: cannot write the report: {error.strerror or error}") from error
-    finally:
-        with contextlib.suppress(OSError):  # a read-only folder refuses this too
-            fresh.unlink(missing_ok=True)
 
 
 def render(runs: Mapping[str, Run], failed: Mapping[str, str]) -> str:

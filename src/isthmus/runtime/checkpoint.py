@@ -23,6 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+
 from isthmus import __version__
 from isthmus.errors import BudgetError, OptionError, StoreError
 from isthmus.frontier import Frontier
@@ -36,12 +38,13 @@ from isthmus.programs.algorithm import Algorithm
 from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime.budget import Split
 from isthmus.runtime.identity import described, one_pass
-from isthmus.runtime.saved import ANEW, Saved, encode, write
+from isthmus.runtime.saved import ANEW, WRONG, Saved, encode, write
 from isthmus.runtime.trace import Trace
 
 EVERY = 5.0  # minutes
 WRITING = "writing"  # name of a checkpoint that is incomplete, or is being removed
 NAMES = re.compile(r"pass-(\d+)\.iteration-(\d+)")
+MEMBERS = {"run": str, "graph": str, "isthmus": str, "pass": int, "iteration": int, "text": str, "memory": dict}  # of a checkpoint
 ELSEWHERE = f"name another folder, or {ANEW}"
 
 
@@ -110,6 +113,8 @@ class Checkpoints(RunCheckpoints):
     def _check(self, saved: Saved) -> None:
         """Raise StoreError if the checkpoint belongs to another run."""
         theirs = saved.facts
+        saved.need(theirs, MEMBERS)
+        saved.need(theirs["memory"], {"budget": int, "room": int})
         if theirs["run"] != self.same["run"]:
             raise StoreError(f"{saved.folder}: is a checkpoint of {theirs['run']}, and this run is {self.same['run']}; {ELSEWHERE}")
         if theirs["graph"] != self.same["graph"]:
@@ -184,8 +189,11 @@ class Checkpoint:
             why = "its code has changed, or this recipe computes it in another way"
             raise StoreError(f"{self._saved.folder}: was written by another version of {self._program.name} ({why}); {ANEW}")
         kept = self._saved.load({**value, "frontier": {"marks": frontier.marks}})
-        recall(frontier, **kept["frontier"])
-        self._program.recall(state, kept["program"])
+        try:
+            recall(frontier, **kept["frontier"])
+            self._program.recall(state, kept["program"])
+        except WRONG as error:
+            raise self._saved.misshapen(error) from error
         trace.notes.append(f"resumed after {self.done} iterations, from {self._saved.folder}")
 
     def _value(self) -> dict[str, Any]:
@@ -234,7 +242,10 @@ def remember(frontier: Frontier) -> dict[str, Any]:
 
 
 def recall(frontier: Frontier, count: int, all_active: bool, list: Any, marks: Any) -> None:
-    frontier.count, frontier.all_active, frontier.list = count, all_active, list
+    """Go on with these active vertices; ValueError if they do not fit the graph."""
+    if list is not None and (list.dtype != np.uint32 or list.ndim != 1 or (list >= frontier.vertices).any()):
+        raise ValueError("the active vertices are not vertices of the graph")
+    frontier.count, frontier.all_active, frontier.list = int(count), bool(all_active), list
     if marks is None:
         frontier.marks[:] = 0
     if list is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ class EdgeResult(Result):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self._order = None
+        self._in_hub_order = False  # rows are edges
 
     def __len__(self) -> int:
         return int(self.raw(self.main).size)
@@ -36,7 +37,8 @@ class EdgeResult(Result):
         """All columns."""
         return {name: self[name] for name in self.columns}
 
-    def _batch(self, begin: int, end: int) -> Any:
-        import pyarrow as pa
+    def _named_places(self, begin: int, end: int) -> Iterator[Array]:
+        return self._places_in_columns(begin, end)
 
-        return pa.RecordBatch.from_pydict({name: self._arrow(name, begin, end) for name in self.columns})
+    def _batch(self, begin: int, end: int) -> Any:
+        return self._record(self._arrows(begin, end))

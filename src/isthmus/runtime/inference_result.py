@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ class InferenceResult(Result):
         super().__init__(*given)
         outputs, places = self._answer.values, self._answer.vertices
         assert outputs is not None and places is not None
-        self._order, self._outputs, self._users_of_outputs = None, outputs, self._ids.users_of_natural(places)
+        self._in_hub_order = False  # rows are inputs
+        self._outputs, self._users_of_outputs = outputs, self._ids.users_of_natural(places)
         names = [f"output_{user}" for user in self._users_of_outputs.tolist()]
         self._answer.columns = {"class": np.argmax(outputs, axis=1), **dict(zip(names, outputs.T, strict=True))}
 
@@ -46,8 +48,12 @@ class InferenceResult(Result):
         """All columns, `input` first."""
         return {"input": np.arange(len(self)), **{name: self[name] for name in self.columns}}
 
-    def _batch(self, begin: int, end: int) -> Any:
-        import pyarrow as pa
+    def _named_places(self, begin: int, end: int) -> Iterator[Array]:
+        return iter(())
 
+    def _main_rows(self, begin: int, end: int) -> Array:
+        return self._outputs[begin:end]
+
+    def _batch(self, begin: int, end: int) -> Any:
         columns = {name: as_arrow(column[begin:end], None) for name, column in self._answer.columns.items()}
-        return pa.RecordBatch.from_pydict({"input": as_arrow(np.arange(begin, end), None), **columns})
+        return self._record({"input": as_arrow(np.arange(begin, end), None), **columns})

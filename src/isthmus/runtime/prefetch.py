@@ -33,6 +33,7 @@ def region(side: Side, split: Split, state: State, sides: int) -> tuple[int, int
     room = int(grus.prefetched(needs, split.peak - split.edges, tau)[2]) // sides
     source = None
     if state.start is not None and state.start.size and len(parts):
-        source = min(int(np.searchsorted(parts.last, state.start[0], "right")), len(parts) - 1)
+        first = state.start.argmax() if state.start.dtype == bool else state.start[0]
+        source = min(int(np.searchsorted(parts.last, first, "right")), len(parts) - 1)
     chosen = np.flatnonzero(grus.region(parts.slots * side.entry_bytes, room, source))
     return (int(parts.cuts[chosen[0]]), int(parts.cuts[chosen[-1] + 1])) if chosen.size else (0, 0)

@@ -6,18 +6,18 @@ when they are needed, and written out piece by piece.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import OptionError, StoreError
+from isthmus.graph import arrow
+from isthmus.graph.ids import pieces
+from isthmus.graph.replacing import replacing
 from isthmus.graph.snapshot import Snapshot
 from isthmus.memory import format_size
 from isthmus.programs.algorithm import Answer
@@ -25,6 +25,7 @@ from isthmus.programs.column import Column, Holds, column_of
 from isthmus.runtime.trace import Trace
 
 Array = np.ndarray[Any, Any]
+LONGEST_INTEGER = np.dtype("U20")  # as text
 
 
 class Result:
@@ -40,7 +41,7 @@ class Result:
         self._count = graph.vertices
         self._ids = graph.ids.kept()
         self.main = answer.main
-        self._order: Array | None = graph.from_naturals()
+        self._in_hub_order = graph.order == "hub"
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: the ids as well, so that a result needs no store in another process."""
@@ -90,11 +91,15 @@ class Result:
         """
         if name not in self._answer.columns:
             raise KeyError(f"{self.algorithm} has no column {name!r}; it has {', '.join(self._answer.columns)}")
-        column, values = self.declared(name), self._part(name, 0, len(self))
+        return self._rows(name, 0, len(self))
+
+    def _rows(self, name: str, begin: int, end: int) -> Array:
+        """Rows begin:end of a column, as `__getitem__` returns them."""
+        column, values = self.declared(name), self._part(name, begin, end)
         if column.holds is Holds.NUMBERS:
             return column.masked(values)
         missing = column.missing(values)
-        users = self._users(column, np.where(missing, 0, values)) if values.size else values
+        users = self._ids.users_of_natural(self._places(column, np.where(missing, 0, values))) if values.size else values
         if not missing.any():
             return users
         out = users.astype(object)
@@ -103,11 +108,11 @@ class Result:
 
     def _part(self, name: str, begin: int, end: int) -> Array:
         column = self._answer.columns[name]
-        return column[begin:end] if self._order is None else column[self._order[begin:end]]
+        return column[self._ids.numbers(begin, end)] if self._in_hub_order else column[begin:end]
 
-    def _users(self, column: Column, numbers: Array) -> Array:
-        """User ids of vertices by their numbers, or by their places in natural order."""
-        return self._ids.users_of_natural(numbers) if column.holds is Holds.PLACES else self._ids.users(numbers)
+    def _places(self, column: Column, values: Array) -> Array:
+        """Places in natural order of the vertices that a column names."""
+        return values if column.holds is Holds.PLACES else self._ids.places(values)
 
     def to_numpy(self) -> dict[str, Array]:
         """All columns, `vertex` first."""
@@ -131,16 +136,46 @@ class Result:
         return polars.from_arrow(self.to_arrow())
 
     def _batches(self) -> Iterator[Any]:
+        for begin, end in self._bounds():
+            yield self._batch(begin, end)
+
+    def _bounds(self) -> Iterator[tuple[int, int]]:
+        """Ranges of rows that are written at once: of a bounded number of rows and, unless one row has more, of bytes."""
         for begin in range(0, len(self), sizes.now.result_rows):
-            yield self._batch(begin, min(begin + sizes.now.result_rows, len(self)))
+            end = min(begin + sizes.now.result_rows, len(self))
+            total = np.cumsum(self._row_bytes(begin, end))
+            for rows in pieces(np.arange(begin, end), total // sizes.now.result_bytes):
+                yield int(rows[0]), int(rows[-1]) + 1
+
+    def _row_bytes(self, begin: int, end: int) -> Array:
+        """Bytes of each of the rows begin:end: 8 for every number or id, and the text of string ids."""
+        total = np.full(end - begin, 8 * (1 + len(self.columns)))
+        for places in self._named_places(begin, end):
+            total += self._ids.text_bytes(places)
+        return total
+
+    def _named_places(self, begin: int, end: int) -> Iterator[Array]:
+        """The places of the vertices that the rows begin:end name, column by column."""
+        yield np.arange(begin, end)
+        yield from self._places_in_columns(begin, end)
+
+    def _places_in_columns(self, begin: int, end: int) -> Iterator[Array]:
+        for name in self.columns:
+            column = self.declared(name)
+            if column.holds is not Holds.NUMBERS:
+                values = self._part(name, begin, end)
+                yield self._places(column, np.where(column.missing(values), 0, values))
 
     def _batch(self, begin: int, end: int) -> Any:
+        return self._record({"vertex": self._ids.to_arrow(np.arange(begin, end)), **self._arrows(begin, end)})
+
+    def _record(self, columns: dict[str, Any]) -> Any:
         import pyarrow as pa
 
-        columns = {"vertex": as_arrow(self._ids.natural(begin, end), None)}
-        for name in self.columns:
-            columns[name] = self._arrow(name, begin, end)
-        return pa.RecordBatch.from_pydict(columns)
+        return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+    def _arrows(self, begin: int, end: int) -> dict[str, Any]:
+        return {name: self._arrow(name, begin, end) for name in self.columns}
 
     def _arrow(self, name: str, begin: int, end: int) -> Any:
         """A part of a column as Arrow; missing values are null."""
@@ -148,7 +183,8 @@ class Result:
         missing = column.missing(values)
         if column.holds is Holds.NUMBERS:
             return as_arrow(column.shown(values), missing)
-        return as_arrow(self._users(column, np.where(missing, 0, values)) if values.size else self._ids.natural(0, 0), missing)
+        users = self._ids.to_arrow(self._places(column, values[~missing]))
+        return users.take(arrow.numbers(np.cumsum(~missing) - 1, missing)) if missing.any() else users
 
     def save(self, path: str | Path) -> None:
         """Write to .parquet, .csv (both without a value where a vertex is unreached) or .npy (the main column alone, `filled`).
@@ -159,37 +195,53 @@ class Result:
         writers = {".parquet": self._save_parquet, ".csv": self._save_csv, ".npy": self._save_npy}
         if path.suffix.lower() not in writers:
             raise OptionError(f"{path}: expected a name that ends in {', '.join(writers)}")
-        fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
-            writers[path.suffix.lower()](fresh)
-            with fresh.open("rb") as file:
-                os.fsync(file.fileno())
-            fresh.replace(path)
+            with replacing(path) as file:
+                writers[path.suffix.lower()](file)
         except OSError as error:
             raise StoreError(f"{path}: cannot write the result: {error.strerror or error}") from error
-        finally:
-            with contextlib.suppress(OSError):  # a read-only folder refuses this too
-                fresh.unlink(missing_ok=True)
 
-    def _save_parquet(self, path: Path) -> None:
+    def _save_parquet(self, file: BinaryIO) -> None:
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        with pq.ParquetWriter(path, self._batch(0, 0).schema) as writer:
+        # Arrow's own pool keeps what was freed.
+        with pq.ParquetWriter(file, self._batch(0, 0).schema, memory_pool=pa.system_memory_pool()) as writer:
             for batch in self._batches():
                 writer.write_batch(batch)
 
-    def _save_csv(self, path: Path) -> None:
+    def _save_csv(self, file: BinaryIO) -> None:
         import pyarrow.csv as pc
 
-        with pc.CSVWriter(path, self._batch(0, 0).schema) as writer:
+        with pc.CSVWriter(file, self._batch(0, 0).schema) as writer:
             for batch in self._batches():
                 writer.write_batch(batch)
 
-    def _save_npy(self, path: Path) -> None:
-        with path.open("wb") as file:
-            values = self.filled()
-            plain: Any = SimpleNamespace(write=file.write)  # NumPy writes to a real file itself, and hides the error
-            np.save(plain, values.astype(np.str_) if values.dtype == object else values, allow_pickle=False)
+    def _save_npy(self, file: BinaryIO) -> None:
+        """Write the main column. Strings, also integer ids of which some are missing, all get the width of the longest."""
+        dtype = self._stored_dtype()
+        header = {"descr": dtype.str, "fortran_order": False, "shape": (len(self), *self._main_rows(0, 0).shape[1:])}
+        np.lib.format.write_array_header_1_0(file, header)
+        for begin, end in self._bounds():
+            values = self._main_rows(begin, end)
+            for rows in np.array_split(values, -(-values.size * dtype.itemsize // sizes.now.result_bytes)):
+                file.write(rows.astype(dtype).tobytes())
+
+    def _stored_dtype(self) -> np.dtype[Any]:
+        """The type of the main column in an .npy file."""
+        if self.declared(self.main).holds is Holds.NUMBERS or not len(self):
+            return self._main_rows(0, 0).dtype
+        kinds = []
+        for begin, end in self._bounds():
+            values = self._main_rows(begin, end)
+            kinds.append(np.dtype(f"U{max(len(str(user)) for user in values.tolist())}") if values.dtype == object else values.dtype)
+        if any(kind.kind == "U" for kind in kinds):
+            kinds = [kind if kind.kind == "U" else LONGEST_INTEGER for kind in kinds]
+        return max(kinds, key=lambda kind: kind.itemsize)
+
+    def _main_rows(self, begin: int, end: int) -> Array:
+        """Rows begin:end of the main column, as `filled` returns them."""
+        return np.ma.getdata(self._rows(self.main, begin, end))
 
     def report(self, path: str | Path) -> None:
         """Write an HTML report of the run: one file without scripts."""
@@ -233,4 +285,4 @@ def as_arrow(values: Array, missing: Array | None) -> Any:
 
     if values.dtype == object:
         return pa.array([None if missing is not None and missing[i] else v for i, v in enumerate(values)], pa.large_string())
-    return pa.array(values, mask=missing if missing is not None and missing.any() else None)
+    return arrow.numbers(values, missing)

@@ -25,6 +25,8 @@ NAME, ARRAYS, CHECKSUMS = "manifest.json", "arrays", ".xxh3"
 KINDS = "biufc"  # numbers of any width; objects could only be pickled
 ANEW = "give --restart (restart=True) to start over"
 PADDING = np.zeros(BLOCK, np.uint8)
+MEMBERS = {"bytes": int, "checksums": str, "arrays": list, "value": dict}  # that every manifest has
+WRONG = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)  # what a wrong structure leads to
 
 
 def encode(value: Any, where: str, arrays: list[Array]) -> Any:
@@ -90,8 +92,15 @@ class Saved:
         if facts.get("format") != FORMAT:
             raise StoreError(f"{path}: is not a checkpoint")
         if facts.get("version") != VERSION:
-            raise StoreError(f"{path}: written in format version {facts['version']}, this Isthmus reads version {VERSION}; {ANEW}")
+            raise StoreError(f"{path}: written in format version {facts.get('version')}, this Isthmus reads version {VERSION}; {ANEW}")
+        self.need(facts, MEMBERS)
         return facts
+
+    def need(self, facts: dict[str, Any], members: dict[str, type]) -> None:
+        """Raise StoreError unless `facts` has these members, of these types."""
+        for name, kind in members.items():
+            if not isinstance(facts.get(name), kind) or isinstance(facts.get(name), bool):
+                raise StoreError(f"{self.folder / NAME}: expected a member {name!r} of type {kind.__name__}; {ANEW}")
 
     def load(self, fresh: Any) -> Any:
         """The value that was saved. Arrays are read into those that `fresh` has in the same places, if it has any."""
@@ -104,6 +113,8 @@ class Saved:
                 raise self._damaged(f"does not have the {padded(self.facts['bytes'])} bytes that it was written with")
             self._sums = self._read_checksums()
             return self._decode(self.facts["value"], fresh)
+        except WRONG as error:
+            raise self.misshapen(error) from error
         finally:
             os.close(self._file)
 
@@ -116,6 +127,10 @@ class Saved:
         if digest(table) != self.facts["checksums"]:
             raise StoreError(f"{path}: is damaged (its checksum does not match); {ANEW}")
         return np.frombuffer(table, "<u8")
+
+    def misshapen(self, error: Exception) -> StoreError:
+        """The error for a checkpoint whose parts do not have the structure that this run expects."""
+        return StoreError(f"{self.folder / NAME}: does not describe the state of this run ({type(error).__name__}: {error}); {ANEW}")
 
     def _damaged(self, how: str) -> StoreError:
         return StoreError(f"{self.folder / ARRAYS}: {how}; {ANEW}")
@@ -140,6 +155,10 @@ class Saved:
         dtype, shape = np.dtype(place["dtype"]), tuple(place["shape"])
         if isinstance(fresh, np.ndarray) and (fresh.dtype, fresh.shape) != (dtype, shape):
             raise self._damaged(f"has an array {dtype}{list(shape)} where this run has {fresh.dtype}{list(fresh.shape)}")
+        if dtype.kind not in KINDS or min(shape, default=0) < 0 or place["at"] < 0 or place["at"] % BLOCK:
+            raise ValueError(f"an array of {dtype}{list(shape)} at byte {place['at']}")
+        if place["at"] + math.prod(shape) * dtype.itemsize > self.facts["bytes"]:
+            raise ValueError(f"an array of {dtype}{list(shape)} at byte {place['at']} of {self.facts['bytes']}")
         fits = isinstance(fresh, np.ndarray) and fresh.flags.c_contiguous and fresh.flags.writeable
         array: Array = fresh if fits else np.empty(shape, dtype)
         self._fill(as_bytes(array), place["at"])

@@ -1,0 +1,271 @@
+"""Faults while writing: errors and signals injected into the system calls of commands, one point after another.
+
+    python -m tests.faults.writing --points 500
+
+A point is a command, the number of one of its system calls that change files, and a fault: that call fails, it and all later
+ones fail, or a signal arrives at it. After each point the store or result must be the old one or the new one, whole, as the
+exit code says; the command must have ended in time, without a traceback; and after the next command nothing else is left.
+
+Every command runs in a fork of this process, which has loaded and compiled everything already.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+CALLS = ("open", "pwrite", "fsync", "rename", "replace", "mkdir", "unlink", "rmdir", "ftruncate")
+FAULTS = ("once", "persistent", "SIGINT", "SIGTERM")
+ERRORS = (errno.ENOSPC, errno.EIO, errno.EROFS, errno.EDQUOT)
+PATIENCE = 20.0  # seconds until a command counts as hanging
+SOON = 1.5  # seconds for a command to end after a signal; 1 s of its own, the rest for a busy machine
+
+
+@dataclass
+class Scenario:
+    """A command that writes `target` in a folder that `prepare` made. `stays`: names in the folder after the next command."""
+
+    name: str
+    command: list[str]
+    target: str
+    stays: set[str]
+    prepare: Callable[[Path], None] = lambda folder: None
+    calls: int = 0
+    new: dict[str, bytes] = field(default_factory=dict, repr=False)
+
+
+def scenarios() -> list[Scenario]:
+    import isthmus as ist
+
+    def store(folder: Path) -> None:
+        ist.generate("path", folder / "g.isthmus", vertices=50, threads=1).close()
+
+    def names(folder: Path) -> None:
+        (folder / "e.txt").write_text("".join(f"v{i} v{i * 7 % 300}\n" for i in range(300)))
+
+    tail = ["--threads", "1"]
+    make = ["generate", "rmat", "--scale", "6", "-o", "g.isthmus", *tail]
+    run = ["run", "weakly_connected_components", "g.isthmus", *tail]
+    kept = ["--checkpoint", "c", "--checkpoint-every", "0", "--memory", "10%", "--policy", "filter"]
+    return [
+        Scenario("a new store", make, "g.isthmus", {"g.isthmus"}),
+        Scenario("a store replaced", [*make, "--overwrite"], "g.isthmus", {"g.isthmus"}, store),
+        Scenario("hub order", [*make, "--overwrite", "--order", "hub"], "g.isthmus", {"g.isthmus"}, store),
+        Scenario("little memory", [*make, "--overwrite", "--memory", "100kB"], "g.isthmus", {"g.isthmus"}, store),
+        Scenario("string ids", ["ingest", "e.txt", "-o", "g.isthmus", *tail], "g.isthmus", {"g.isthmus", "e.txt"}, names),
+        *(
+            Scenario(f"a result as {kind}", [*run, "-o", f"r.{kind}"], f"r.{kind}", {"g.isthmus", f"r.{kind}"}, store)
+            for kind in ("parquet", "csv", "npy")
+        ),
+        Scenario(
+            "checkpoints", ["run", "bfs", "g.isthmus", "--source", "0", *tail, *kept, "-o", "r.npy"], "r.npy", {"g.isthmus", "r.npy"}, store
+        ),
+    ]
+
+
+@dataclass
+class Fault:
+    """What happens at the system call of this number; none at a negative one."""
+
+    at: int
+    kind: str = "once"
+    error: int = errno.ENOSPC
+
+
+def inject(fault: Fault, counter: Path) -> None:
+    """Replace the calls; at the end of the process their number is in the file `counter`."""
+    count = 0
+    really = {name: getattr(os, name) for name in CALLS}
+
+    def wrapped(name: str) -> Any:
+        def call(*args: Any, **more: Any) -> Any:
+            nonlocal count
+            if name == "open" and not args[1] & (os.O_CREAT | os.O_WRONLY | os.O_RDWR):
+                return really[name](*args, **more)
+            count += 1
+            if count == fault.at and fault.kind.startswith("SIG"):
+                counter.with_name("sent").write_text(str(time.monotonic()))
+                os.kill(os.getpid(), getattr(signal, fault.kind))
+            elif count == fault.at or (0 <= fault.at < count and fault.kind == "persistent"):
+                raise OSError(fault.error, os.strerror(fault.error))
+            return really[name](*args, **more)
+
+        return call
+
+    for name in CALLS:
+        setattr(os, name, wrapped(name))
+    leave = os._exit
+
+    def noting(code: int) -> None:
+        for name in CALLS:
+            setattr(os, name, really[name])
+        counter.write_text(str(count))
+        leave(code)
+
+    os._exit = noting  # type: ignore[assignment]
+
+
+def execute(scenario: Scenario, folder: Path, fault: Fault) -> tuple[int, str, int, float]:
+    """Run the command in a fork: its exit code (-1: it hung), what it printed, its number of calls, its seconds after a signal."""
+    printed, counter, sent = (folder.parent / name for name in ("printed", "count", "sent"))
+    counter.unlink(missing_ok=True)
+    sent.unlink(missing_ok=True)
+    start = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        become(scenario, folder, fault, printed, counter)
+    while time.monotonic() < start + PATIENCE:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            calls = int(counter.read_text()) if counter.exists() else 0
+            late = time.monotonic() - float(sent.read_text()) if sent.exists() else 0.0
+            return os.waitstatus_to_exitcode(status), printed.read_text(), calls, late
+        time.sleep(0.002)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return -1, printed.read_text(), 0, 0.0
+
+
+def become(scenario: Scenario, folder: Path, fault: Fault, printed: Path, counter: Path) -> None:
+    """In a fork: become the command, as a fresh process would run it."""
+    from isthmus.cli.main import main
+
+    out = os.open(printed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    os.chdir(folder)
+    sys.argv = ["isthmus", *scenario.command]
+    code = 1
+    try:
+        inject(fault, counter)
+        main()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    """The files of a store, or a result; nothing if there is none."""
+    if path.is_dir():
+        return {file.name: file.read_bytes() for file in path.iterdir()}
+    return {"": path.read_bytes()} if path.exists() else {}
+
+
+def rehearse(scenario: Scenario, folder: Path) -> None:
+    """Run the command without a fault: how many calls it makes, and what it writes."""
+    scenario.prepare(folder)
+    code, printed, scenario.calls, _ = execute(scenario, folder, Fault(-1))
+    assert code == 0, (scenario, printed)
+    scenario.new = contents(folder / scenario.target)
+    assert scenario.new and scenario.calls, scenario
+
+
+def problems(scenario: Scenario, fault: Fault, folder: Path) -> list[str]:
+    """What was wrong at a point."""
+    scenario.prepare(folder)
+    target = folder / scenario.target
+    old = contents(target)
+    code, printed, _, seconds = execute(scenario, folder, fault)
+    found = []
+    if code == -1:
+        return ["it hung"]
+    if "Traceback" in printed:
+        found.append(f"a traceback: {printed[-300:]}")
+    if seconds > SOON:
+        found.append(f"it took {seconds:.2f} s to end")
+    now = contents(target)
+    if now not in (old, scenario.new):
+        found.append("neither the old contents nor the new ones")
+    elif now == old and code == 0:
+        found.append("success, and nothing was written")
+    elif now == scenario.new and code not in (0, 130, 143):  # a signal may come after the end of the work
+        found.append(f"exit code {code}, and the new contents are in place: {printed}")
+    code, printed, _, _ = execute(again(scenario), folder, Fault(-1))
+    if code:
+        found.append(f"the next command failed: {printed}")
+    left = {entry.name for entry in folder.iterdir()} - scenario.stays
+    if left:
+        found.append(f"left after the next command: {sorted(left)}")
+    if contents(target) != scenario.new:
+        found.append("the next command wrote something else")
+    return found
+
+
+def again(scenario: Scenario) -> Scenario:
+    """The same command, which may also find its work done."""
+    more = ["--overwrite"] if scenario.target.endswith(".isthmus") and "--overwrite" not in scenario.command else []
+    return Scenario(scenario.name, [*scenario.command, *more], scenario.target, scenario.stays)
+
+
+def points(known: list[Scenario], count: int, seed: int) -> list[tuple[Scenario, Fault]]:
+    """Points drawn at random, in equal numbers for every scenario and fault."""
+    chance = random.Random(seed)
+    drawn = []
+    for k in range(count):
+        scenario = known[k % len(known)]
+        kind = FAULTS[k // len(known) % len(FAULTS)]
+        drawn.append((scenario, Fault(chance.randint(1, scenario.calls), kind, chance.choice(ERRORS))))
+    return drawn
+
+
+def campaign(count: int, seed: int, folder: Path, only: list[str] | None = None) -> list[str]:
+    """All problems that were found at `count` points."""
+    known = [scenario for scenario in scenarios() if only is None or scenario.name in only]
+    for scenario in known:  # the first command compiles, which another fork does not know of
+        for _ in range(2):
+            with EmptyFolder(folder) as inside:
+                rehearse(scenario, inside)
+    found = []
+    for scenario, fault in points(known, count, seed):
+        with EmptyFolder(folder) as inside:
+            found += [f"{scenario.name}, {fault}: {problem}" for problem in problems(scenario, fault, inside)]
+    return found
+
+
+class EmptyFolder:
+    """An empty folder inside another one, for the time of a block."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "point"
+
+    def __enter__(self) -> Path:
+        self.path.mkdir()
+        return self.path
+
+    def __exit__(self, *details: object) -> None:
+        shutil.rmtree(self.path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--points", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = campaign(given.points, given.seed, Path(folder))
+    for problem in found:
+        print(problem)
+    print(f"{given.points} points, {len(found)} problems")
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()
