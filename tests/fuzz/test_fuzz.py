@@ -9,7 +9,7 @@ import pytest
 from tests.fuzz.mutate import mutated
 from tests.fuzz.targets import OPTIONS, attempt, damaged, entries
 
-SECONDS, MOST = 2.5, 400  # for a format
+SECONDS, MOST = 2.0, 400  # for a format
 
 
 @pytest.mark.parametrize("format", OPTIONS)

@@ -214,7 +214,7 @@ def test_sums_that_may_not_fit_64_bits_are_said_to_be_rounded():
     with pytest.warns(ist.IsthmusWarning, match="sums of whole weights beyond 32 bits are stored as float64"):
         graph = ist.read(arrays, parallel="sum")
     assert graph.edge_weights(0, 1).tolist() == [2.0**63]
-    with pytest.raises(OptionError, match="may not fit int64; give float64"):
+    with pytest.raises(OptionError, match="may not fit int64; give weight_dtype='float64'"):
         ist.read(arrays, parallel="sum", weight_dtype="int64")
 
 
@@ -292,9 +292,9 @@ def test_allow_negative_admits_nothing_else(weight):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"self_loops": "maybe"}, "self loops: expected keep or drop, got 'maybe'"),
-        ({"parallel": "max"}, "parallel edges: expected one of keep, drop, first, min, sum, got 'max'"),
-        ({"weight_dtype": "int16"}, "weight type: expected int32, int64, float32 or float64, got 'int16'"),
+        ({"self_loops": "maybe"}, "self_loops: expected keep or drop, got 'maybe'"),
+        ({"parallel": "max"}, "parallel: expected one of keep, drop, first, min, sum, got 'max'"),
+        ({"weight_dtype": "int16"}, "weight_dtype: expected int32, int64, float32 or float64, got 'int16'"),
         ({"order": "random"}, "order: expected natural or hub, got 'random'"),
         ({"colour": "red"}, "unknown option colour"),
         ({"vertices": -1}, "vertices: expected at least 0, got -1"),

@@ -73,6 +73,11 @@ def test_no_such_store(tmp_path: Path) -> None:
         ist.open(tmp_path / "gone.isthmus")
 
 
+def test_an_address_is_not_a_store():
+    with pytest.raises(StoreError, match=r"s3:/bucket/g.isthmus: is an address, expected a store on this machine"):
+        Store("s3://bucket/g.isthmus")
+
+
 def test_not_a_store(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("0 1\n")

@@ -49,6 +49,13 @@ def test_shortest_paths_are_exact(graph, distances, how):
     assert ist.sssp(graph, 0, **how).values.tolist() == distances
 
 
+def test_stores_of_them_are_sound_in_any_order(graph, distances, tmp_path):
+    assert ist.verify(graph.path).ok
+    with ist.ingest(graph.path, tmp_path / "hub.isthmus", order="hub") as other:
+        assert ist.verify(other.path).ok
+        assert ist.sssp(other, 0).values.tolist() == distances
+
+
 def test_lengths_stop_at_the_largest_number():
     graph = ist.read((np.arange(3), np.arange(1, 4), np.array([2**62, 2**62 - 2, 5])))
     assert ist.sssp(graph, 0).values.tolist() == [0, 2**62, INT_MAX - 1, INT_MAX]

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,13 @@ from isthmus.errors import StoreError
 BLOCK = 4096
 DIRECT = getattr(os, "O_DIRECT", 0)
 REFUSED = {errno.EINVAL, errno.EOPNOTSUPP}  # errors of a file system without direct I/O
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 Array = np.ndarray[Any, Any]
+
+
+def is_address(path: str | Path) -> bool:
+    """Whether a path is rather an address, such as s3://bucket/name. A Path has lost one of its two slashes."""
+    return ADDRESS.match(str(path)) is not None
 
 
 def padded(size: int) -> int:

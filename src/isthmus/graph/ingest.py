@@ -59,11 +59,11 @@ class Cleaning:
 
     def __post_init__(self) -> None:
         if self.self_loops not in ("keep", "drop"):
-            raise OptionError(f"self loops: expected keep or drop, got {self.self_loops!r}")
+            raise OptionError(f"self_loops: expected keep or drop, got {self.self_loops!r}")
         if self.parallel not in PARALLEL:
-            raise OptionError(f"parallel edges: expected one of {', '.join(PARALLEL)}, got {self.parallel!r}")
+            raise OptionError(f"parallel: expected one of {', '.join(PARALLEL)}, got {self.parallel!r}")
         if self.weight_dtype not in (None, "int32", "int64", "float32", "float64"):
-            raise OptionError(f"weight type: expected int32, int64, float32 or float64, got {self.weight_dtype!r}")
+            raise OptionError(f"weight_dtype: expected int32, int64, float32 or float64, got {self.weight_dtype!r}")
 
 
 @dataclass
@@ -322,7 +322,8 @@ class Ingest:
         if found == "int64" and asked is None:
             self.report.warnings.append(f"{self.source.name}: sums of whole weights beyond 32 bits are stored as float64")
         elif found == "int64":
-            raise OptionError(f"{self.source.name}: sums of whole weights beyond 32 bits may not fit int64; give float64")
+            instead = option("weight_dtype", "float64")
+            raise OptionError(f"{self.source.name}: sums of whole weights beyond 32 bits may not fit int64; give {instead}")
         return self._summed_dtype()
 
     def _summed_dtype(self) -> str:

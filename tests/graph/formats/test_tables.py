@@ -247,6 +247,15 @@ def test_types_that_do_not_mix_are_said():
         ist.read((np.array([1, "a"], object), np.array([1, 2])))
 
 
+def test_numbers_and_text_in_one_list_are_refused():
+    with pytest.raises(GraphFormatError, match="expected integers or strings, got both: 1 beside text"):
+        ist.read((["a", 1], ["b", "c"]))
+
+
+def test_a_third_array_can_be_left_out():
+    assert_graph(ist.read((SOURCES, TARGETS, WEIGHTS), weight="none"), clean(PLAIN))
+
+
 def test_vertices_is_a_count():
     with pytest.raises(OptionError, match=r"vertices: expected how many there are, whose ids are 0, 1, 2, ..., got ndarray$"):
         ist.read((SOURCES, TARGETS), vertices=np.arange(10))

@@ -6,7 +6,6 @@ entry points `isthmus.formats`; see docs/plugins.md.
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -16,13 +15,13 @@ from typing import Any
 from isthmus.checks import is_real, whole
 from isthmus.errors import GraphFormatError, OptionError, PluginError
 from isthmus.graph.edges import EdgeSource
+from isthmus.graph.files import is_address
 from isthmus.graph.formats.format import Format, Option, unknown_option
 from isthmus.messages import option
 from isthmus.plugins import Catalogue, entry_points
 
 __all__ = ["FORMATS", "Format", "Option", "ReadOptions", "format_of", "open_source"]
 
-ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # s3://, https://; a Path has lost one of the two slashes
 COMPRESSED = (".gz", ".zst")  # the format is given by the ending before these
 # Endings of formats that would otherwise be read as text and give a wrong graph.
 REFUSED = {
@@ -97,7 +96,7 @@ def open_source(what: Any, options: ReadOptions) -> EdgeSource:
         return tables.open_object(what, options)
     path = Path(what)
     if not path.exists():
-        if ADDRESS.match(str(what)):
+        if is_address(what):
             raise GraphFormatError(f"{what}: is an address, expected a file on this machine; download it first")
         raise GraphFormatError(f"{path}: no such file")
     if not path.is_file() and not path.is_dir():

@@ -140,8 +140,8 @@ class TableSource(EdgeSource):
         ends = [self._present(batch, column, row) for column in (self._source, self._target)]
         weights, width = self._weights(batch, row) if self._weight is not None else (None, WIDTHS[0])
         if self.ids == "string":
-            named = zip(ends, (self._source, self._target), strict=True)
-            sources, targets, names = encode(*(self._binary(end, column, row) for end, column in named), self.salt)
+            first, second = self._binary(ends[0], self._source, row), self._binary(ends[1], self._target, row)
+            sources, targets, names = encode(first, second, self.salt)
             return EdgeBlock(sources, targets, weights, names, batch.num_rows), False, False, width
         columns = [column.to_numpy(zero_copy_only=False) for column in ends]
         signed = any(c.dtype.kind == "i" and c.size and c.min() < 0 for c in columns)
@@ -286,7 +286,7 @@ def open_object(what: Any, options: ReadOptions) -> EdgeSource:
     if isinstance(what, list) and any(isinstance(item, tuple | list) for item in what):
         raise OptionError("a list of pairs could mean rows or columns; give (sources, targets[, weights]), for example tuple(zip(*edges))")
     if isinstance(what, tuple | list) and 2 <= len(what) <= 3:
-        return from_columns([np.asarray(column) for column in what], options)
+        return from_columns([as_column(column) for column in what], options)
     if isinstance(what, np.ndarray) and what.ndim == 2 and what.shape[1] in (2, 3):
         return from_columns(list(what.T), options)
     if hasattr(what, "__arrow_c_stream__"):
@@ -295,6 +295,15 @@ def open_object(what: Any, options: ReadOptions) -> EdgeSource:
         f"cannot read edges from {type(what).__name__}; expected a path, (sources, targets[, weights]) arrays, "
         "a SciPy sparse matrix, or a table with __arrow_c_stream__"
     )
+
+
+def as_column(given: Any) -> Array:
+    """A column as an array. NumPy would make text of the numbers in a list that holds both."""
+    column = np.asarray(given)
+    if column.dtype.kind in "US" and isinstance(given, tuple | list) and not all(isinstance(value, str | bytes) for value in given):
+        other = next(value for value in given if not isinstance(value, str | bytes))
+        raise GraphFormatError(f"arrays: expected integers or strings, got both: {other!r} beside text")
+    return column
 
 
 def from_stream(what: Any, options: ReadOptions) -> EdgeSource:
@@ -322,6 +331,7 @@ def from_columns(columns: list[Array], options: ReadOptions) -> EdgeSource:
     """Edges from arrays (sources, targets) or (sources, targets, weights)."""
     if len({column.shape for column in columns}) != 1 or columns[0].ndim != 1:
         raise OptionError(f"expected arrays of one length, got shapes {', '.join(str(c.shape) for c in columns)}")
+    columns = columns[:2] if options.weight == naming.NONE else columns
     names = ["source", "target", "weight"][: len(columns)]
     table = pa.table({name: as_arrow(column, name) for name, column in zip(names, columns, strict=True)})
     kept = ReadOptions(
