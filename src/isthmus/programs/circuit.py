@@ -243,7 +243,7 @@ def circuit(
     """Voltages of a resistor network, with a guaranteed error bound.
 
     Weights are conductances. No voltage is off by more than `tol` times the difference of the highest and the lowest.
-    Edge directions are ignored. A vertex without a path to a held one has no voltage: NaN (null in Arrow).
+    Edge directions are ignored. A vertex without a path to a held one has no voltage: it is masked (null in Arrow).
     """
     no_negative_weights(run, "circuit")
     directed = run.graph.directed

@@ -230,7 +230,7 @@ class Result:
     def _stored_dtype(self) -> np.dtype[Any]:
         """The type of the main column in an .npy file."""
         if self.declared(self.main).holds is Holds.NUMBERS or not len(self):
-            return self._main_rows(0, 0).dtype
+            return np.dtype(self._main_rows(0, 0).dtype)
         kinds = []
         for begin, end in self._bounds():
             values = self._main_rows(begin, end)
