@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -43,6 +44,11 @@ def sized() -> Iterator[Callable[..., Any]]:
     """Set sizes until the test ends: sized(piece=300)."""
     with contextlib.ExitStack() as stack:
         yield lambda **changes: stack.enter_context(sizes.using(**changes))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Graphs of tests are small, and go the way of large ones all the same. Commands that tests start go their own way."""
+    sizes.now = dataclasses.replace(sizes.now, few_bytes=0, few_keys=0)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -43,6 +43,7 @@ class Sizes:
     smallest_partition: int = 16 << 10  # bytes
 
     # The disk and its calibration
+    few_bytes: int = 128 << 10  # bytes of edges that are read by plain reads: asynchronous ones take seconds to compile on first use
     largest_read: int = 4 << 20  # bytes of a single read: as fast as dd bs=4M, and small enough to stay responsive
     least_trial: int = 64 << 20  # bytes of a test file; a smaller one says little about the disk
     most_trial: int = 1 << 30  # bytes of a test file

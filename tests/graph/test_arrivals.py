@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ import pytest
 
 import isthmus as ist
 from isthmus.errors import StoreError
+from isthmus.graph.far import ANYTHING, bounds_of_targets, bounds_of_weights
+from isthmus.graph.files import BLOCK
 from isthmus.graph.graph import Graph
 from isthmus.graph.store import Store
+from isthmus.kernels.blocks import FINE, NO_SUMS, SCRATCH, check_blocks
 
 WAYS: list[dict[str, Any]] = [
     {}, *({"policy": policy, "memory": "10%"} for policy in ("filter", "emogi", "subway", "unified")),
@@ -103,3 +107,26 @@ def test_stores_that_were_opened_without_verification(store: Path) -> None:
         with pytest.raises(StoreError, match="checksum does not match"):
             ist.bfs(graph, 0)
         assert ist.bfs(graph, 0, verify=False).values.size == 1024
+
+
+KINDS = {
+    "targets": bounds_of_targets(np.uint32, 1000), "wide targets": bounds_of_targets(np.uint64, 2**40), "anything": ANYTHING,
+    "whole": bounds_of_weights(np.int64, False), "small": bounds_of_weights(np.int32, False),
+    "real": bounds_of_weights(np.float64, False), "signed": bounds_of_weights(np.float64, True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(20))
+def test_few_blocks_are_checked_as_many_are(kind: str, seed: int) -> None:
+    """NumPy checks a few, a kernel many."""
+    draw, bounds = np.random.default_rng(seed), KINDS[kind]
+    values = [0, 1, 999, 1000, 2**31 - 1, 2**31, 2**32 - 1, 2**40 - 1, 2**40, 2**63 - 1, 2**63, 2**64 - 1]
+    real = [0.0, -0.0, 1.5, -1.5, np.finfo(float).max, np.inf, -np.inf, np.nan, 5e-324, -5e-324]
+    width = bounds.width or 8
+    known = np.array([value % 2 ** (8 * width) for value in [*values, *np.array(real).view(np.uint64).tolist()]], f"u{width}")
+    data = np.zeros(BLOCK // width, f"u{width}")
+    data[draw.integers(0, data.size, 3)] = draw.choice(known, 3)
+    rule = np.array([*astuple(bounds), NO_SUMS], np.uint64)
+    status, _ = check_blocks(data.view(np.uint8), 0, BLOCK, 0, rule, np.empty(0, np.uint64), np.empty(SCRATCH, np.uint64))
+    assert bounds.hold_for(data.view(np.uint8)) == (status == FINE)

@@ -13,10 +13,10 @@ from itertools import accumulate
 import numpy as np
 
 from isthmus.errors import StoreError
-from isthmus.graph.blocks import check_table, wrong_sum
+from isthmus.graph.blocks import FEW, check_table, damaged, wrong_sum
 from isthmus.graph.far import FarArray
 from isthmus.graph.files import BLOCK, Array
-from isthmus.kernels.blocks import FINE, FIRST, NO_SUMS, SCRATCH, WRONG_SUM, check_blocks
+from isthmus.kernels.blocks import FINE, FIRST, NO_SUMS, SCRATCH, WRONG_ENTRY, WRONG_SUM, check_blocks
 
 AT_ONCE = 1 << 20  # bytes read and then checked: they are still in the processor's cache
 
@@ -36,10 +36,25 @@ class Arrivals:
                 check_table(array.sums, array.blocks, array.digest, self.sums[begin:end])
 
     def check(self, section: int, first: int, data: Array) -> None:
-        """Check blocks of an array from block `first` on, which are in `data`, an array of bytes."""
+        """Check blocks of an array from block `first` on, which are in `data`, an array of bytes.
+
+        Few blocks are checked without compiled code, so that the first run on a small graph has less to compile.
+        """
+        if data.size <= FEW * BLOCK:
+            self._check_few(section, first, data)
+            return
         status, block = check_blocks(data, 0, data.size, first, self.rules[section], self.sums, np.empty(SCRATCH, np.uint64))
         if status != FINE:
             raise self.error(section, status, block)
+
+    def _check_few(self, section: int, first: int, data: Array) -> None:
+        array, begin = self._arrays[section], int(self.rules[section, FIRST])
+        if begin != NO_SUMS:
+            for block in damaged(data, self.sums[begin + first : begin + first + data.size // BLOCK])[:1]:
+                raise self.error(section, WRONG_SUM, first + block)
+        for at in range(0, data.size, BLOCK):
+            if not array.bounds.hold_for(data[at : at + BLOCK]):
+                raise self.error(section, WRONG_ENTRY, first + at // BLOCK)
 
     def error(self, section: int, status: int, block: int) -> StoreError:
         """What is wrong with a block, by the status that a kernel returned."""

@@ -23,6 +23,13 @@ class Bounds:
     zero: int = 0
     most: int = 0
 
+    def hold_for(self, data: Array) -> bool:
+        """Whether all entries in `data`, an array of bytes, are within the bounds."""
+        if not self.width:
+            return True
+        entries = data.view(f"u{self.width}")
+        return bool((np.where(entries == self.zero, 0, entries & entries.dtype.type(self.mask)) <= self.most).all())
+
 
 ANYTHING = Bounds()
 

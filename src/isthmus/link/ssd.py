@@ -3,7 +3,7 @@
 If the file system refuses O_DIRECT, reads go through the page cache and their pages are dropped afterwards, to
 respect the memory budget; the link's notes say so. If native asynchronous I/O is missing, threads read instead. A
 read that fails or is short is repeated as a plain read through the page cache. That read either succeeds or raises an error
-with file and offset.
+with file and offset. All reads of a small graph are plain ones: its first run then has less to compile.
 
 The link reads the files that the snapshot has open. Their path may name another graph by now, if a writer replaced them.
 """
@@ -40,6 +40,7 @@ class SsdLink(Link):
         self._rings: list[Ring] = []
         self._threads: ThreadPoolExecutor | None = None
         self._direct = bool(DIRECT)
+        self._plain = sum(array.bytes for array in arrays) <= sizes.now.few_bytes
         try:
             for number in range(len(arrays)):
                 self._files.append(self._open(number))
@@ -47,7 +48,7 @@ class SsdLink(Link):
             self.close()
             raise
         try:
-            for _ in range(CHANNELS):
+            for _ in range(0 if self._plain else CHANNELS):
                 self._rings.append(Ring(profile.depth))
         except OSError as error:
             while self._rings:
@@ -70,6 +71,9 @@ class SsdLink(Link):
             raise StoreError(f"{file.path}: {error.strerror}") from error
 
     def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
+        if self._plain:
+            self._move_plainly(extents, buffer)
+            return int(extents.lengths.size)
         if self._rings:
             requests = self._move_by_ring(extents, buffer.view(np.uint8), self._rings[channel])
         else:

@@ -109,8 +109,8 @@ class LabelPropagation(Program):
     def _choose(self, state: State, facts: Facts, first: int, last: int) -> int:
         """Sort every list of the run, and take its commonest label."""
         labels, cursors, table, fresh = state.arrays
-        ends = cursors[first:last]
-        wanted = np.arange(sizes.now.sorted_piece, int(ends[-1]), sizes.now.sorted_piece, dtype=ends.dtype)  # else all ends would be converted
+        ends = cursors[first:last]  # of one type with `wanted`, or all would be converted
+        wanted = np.arange(sizes.now.sorted_piece, int(ends[-1]), sizes.now.sorted_piece, dtype=ends.dtype)
         cuts = np.unique(np.searchsorted(ends, wanted, "right"))
         bounds = [first, *(first + cuts).tolist(), last]
         changed = np.zeros(len(bounds) - 1, np.int64)
