@@ -65,7 +65,7 @@ class Result:
 
     def filled(self, name: str | None = None) -> Array:
         """A column (default: the main one) as a plain array, in the order of `vertices`. Unreached: the largest int64, or infinity."""
-        return np.ma.getdata(self[self.main if name is None else name])
+        return np.ma.getdata(self.values if name is None else self[name])
 
     @property
     def vertices(self) -> Array:
