@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from isthmus.graph.formats.pages import DICTIONARY, BadPage, header_at, pages_of, read_struct
+from isthmus.graph.formats.pages import DICTIONARY, BadPage, header_at, pages_of, read_struct, whole
 
 WORDS = [f"{'w' * (i % 50)}{i}" for i in range(3000)]
 TABLE = pa.table({"words": WORDS, "numbers": np.arange(3000), "few": ["a", "bcd", None] * 1000})
@@ -83,6 +83,22 @@ def test_headers_that_do_not_follow_the_format(tmp_path, data, message):
     (tmp_path / "h").write_bytes(data)
     with (tmp_path / "h").open("rb") as raw, pytest.raises(BadPage, match=message):
         header_at(raw.fileno(), 0)
+
+
+def test_members_of_other_types_are_not_taken_for_numbers():
+    assert whole({1: {2: 3}}, 1) == whole({}, 1) == -1
+    assert whole({1: 7}, 1) == 7
+
+
+def test_a_column_that_ends_within_a_page(chunks, tmp_path):
+    (file, chunk), *_ = chunks(use_dictionary=False)
+
+    class Short:
+        def __getattr__(self, name):
+            return chunk.total_compressed_size - 1 if name == "total_compressed_size" else getattr(chunk, name)
+
+    with pytest.raises(BadPage, match="beyond its column"):
+        list(pages_of(file, Short(), 1 << 30))
 
 
 def test_any_bytes_are_read_or_refused():

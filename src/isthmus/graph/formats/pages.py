@@ -50,20 +50,27 @@ def pages_of(file: int, chunk: Any, most: int) -> Iterator[Page]:
     at, first = chunk.data_page_offset, chunk.dictionary_page_offset  # the second is None without a dictionary
     if first is not None and 0 < first < at:
         at = first
-    end = at + chunk.total_compressed_size
+    end = min(at + chunk.total_compressed_size, os.fstat(file).st_size)
     while at < end:
         header, length = header_at(file, at)
-        kind, size, stored = (header.get(field, -1) for field in (1, 2, 3))
-        if any(not isinstance(value, int) or value < 0 for value in (kind, size, stored)):
-            raise BadPage(f"the page header at byte {at} has no sizes")
-        own = header.get({DATA: 5, DICTIONARY: 7, DATA_V2: 8}.get(kind, 0), {})
-        page = Page(kind, size, max(own.get(1, 0), 0))
+        kind, size, stored = (whole(header, field) for field in (1, 2, 3))
+        if min(kind, size, stored) < 0 or at + length + stored > end:
+            raise BadPage(f"the page header at byte {at} has no sizes, or one beyond its column")
+        own = header.get({DATA: 5, DICTIONARY: 7, DATA_V2: 8}.get(kind, 0))
+        own = own if isinstance(own, dict) else {}
+        page = Page(kind, size, max(whole(own, 1), 0))
         if kind == DICTIONARY and chunk.physical_type == "BYTE_ARRAY" and size <= most:
             page.longest = longest_value(file, at + length, stored, size, chunk.compression)
-        elif own.get(4 if kind == DATA_V2 else 2) == DELTA_BYTE_ARRAY:
+        elif whole(own, 4 if kind == DATA_V2 else 2) == DELTA_BYTE_ARRAY:
             page.longest = size  # each value may repeat all that the page holds
         yield page
         at += length + stored
+
+
+def whole(members: dict[int, Any], field: int) -> int:
+    """A member that is a whole number; -1 if it is missing or something else."""
+    value = members.get(field)
+    return value if isinstance(value, int) else -1
 
 
 def longest_value(file: int, at: int, stored: int, size: int, compression: str) -> int:
