@@ -128,12 +128,18 @@ def inspect(part: Path) -> tuple[Any, int]:
     try:
         if part.suffix.lower() in PARQUET.endings:
             with pq.ParquetFile(part) as file:
-                return file.schema_arrow, file.metadata.num_rows
+                return readable(file.schema_arrow), file.metadata.num_rows
         with pa.OSFile(str(part)) as raw:
             reader = open_arrow(raw)
-            return reader.schema, 0
+            return readable(reader.schema), 0
     except (pa.ArrowException, OSError, UnicodeError) as error:  # names of columns may be anything
         raise GraphFormatError(f"{part}: not a readable {part.suffix[1:]} file: {first_line(error)}") from error
+
+
+def readable(schema: Any) -> Any:
+    """A schema whose names are text; pyarrow decodes them each time they are read."""
+    list(schema.names)
+    return schema
 
 
 def open_arrow(raw: Any) -> Any:

@@ -9,6 +9,7 @@ Headers are structs in Thrift's compact protocol; see parquet.thrift in the Parq
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ import pyarrow as pa
 DATA, INDEX, DICTIONARY, DATA_V2 = range(4)  # types of pages
 DELTA_BYTE_ARRAY = 7
 WINDOW, LARGEST_HEADER = 1 << 10, 16 << 20  # bytes; Arrow refuses larger headers
-CODECS = {"SNAPPY": "snappy", "GZIP": "gzip", "ZSTD": "zstd", "BROTLI": "brotli", "LZ4": "lz4_raw", "LZ4_RAW": "lz4_raw"}
+CODECS = ("snappy", "gzip", "zstd", "brotli", "lz4_raw")
 STOP, TRUE, FALSE, BYTE, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = 0, 1, 2, 3, 7, 8, 9, 10, 11, 12
 
 
@@ -60,7 +61,7 @@ def pages_of(file: int, chunk: Any, most: int) -> Iterator[Page]:
         own = own if isinstance(own, dict) else {}
         page = Page(kind, size, max(whole(own, 1), 0))
         if kind == DICTIONARY and chunk.physical_type == "BYTE_ARRAY" and size <= most:
-            page.longest = longest_value(file, at + length, stored, size, chunk.compression)
+            page.longest = longest_value(file, at + length, stored, page)
         elif whole(own, 4 if kind == DATA_V2 else 2) == DELTA_BYTE_ARRAY:
             page.longest = size  # each value may repeat all that the page holds
         yield page
@@ -73,22 +74,28 @@ def whole(members: dict[int, Any], field: int) -> int:
     return value if isinstance(value, int) else -1
 
 
-def longest_value(file: int, at: int, stored: int, size: int, compression: str) -> int:
-    """Bytes of the longest string of a dictionary page; `size`, if it cannot be told."""
+def longest_value(file: int, at: int, stored: int, page: Page) -> int:
+    """Bytes of the longest string of a dictionary page; the size of the page, if it cannot be told.
+
+    Every codec is tried: pyarrow ends the process when it is asked for the codec of a damaged column.
+    """
     data = os.pread(file, stored, at)
-    if compression in CODECS:
-        try:
-            data = pa.decompress(data, size, CODECS[compression], asbytes=True)
-        except (pa.ArrowException, OSError):  # damaged, which Arrow will say, or an older kind of LZ4
-            return size
-    elif compression != "UNCOMPRESSED":
-        return size
-    longest = place = 0
+    found = [longest_of(data, page.values)] if len(data) == page.size else []
+    for codec in CODECS:
+        with contextlib.suppress(pa.ArrowException, OSError):
+            found.append(longest_of(pa.decompress(data, page.size, codec, asbytes=True), page.values))
+    return max((longest for longest in found if longest is not None), default=page.size)
+
+
+def longest_of(data: bytes, values: int) -> int | None:
+    """Bytes of the longest of so many strings, each with its length before it; None: the data is something else."""
+    longest = place = count = 0
     while place + 4 <= len(data):
         (length,) = struct.unpack_from("<I", data, place)
         longest = max(longest, length)
         place += 4 + length
-    return min(longest, size)
+        count += 1
+    return longest if place == len(data) and count == values else None
 
 
 def header_at(file: int, at: int) -> tuple[dict[int, Any], int]:
