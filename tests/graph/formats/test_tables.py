@@ -256,6 +256,26 @@ def test_a_third_array_can_be_left_out():
     assert_graph(ist.read((SOURCES, TARGETS, WEIGHTS), weight="none"), clean(PLAIN))
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weight": [3]}, r"weight: expected the name or the number of a column, got \[3\]"),
+        ({"source": 1.5}, "source: expected the name or the number of a column, got 1.5"),
+        ({"target": True}, "target: expected the name or the number of a column, got True"),
+        ({"comments": None}, "comments: expected characters that start a comment line, got None"),
+        ({"max_expansion": "x"}, "max_expansion: expected a number above 0, got 'x'"),
+        ({"vertices": 2.5}, "vertices: expected a whole number, got 2.5"),
+    ],
+)
+def test_options_of_the_wrong_kind(options, message):
+    with pytest.raises(OptionError, match=message):
+        ist.read((SOURCES, TARGETS), **options)
+
+
+def test_columns_by_numbers_of_numpy():
+    assert_graph(ist.read(pa.table(COLUMNS), weight=np.int64(3)), clean(WEIGHTED))
+
+
 def test_vertices_is_a_count():
     with pytest.raises(OptionError, match=r"vertices: expected how many there are, whose ids are 0, 1, 2, ..., got ndarray$"):
         ist.read((SOURCES, TARGETS), vertices=np.arange(10))

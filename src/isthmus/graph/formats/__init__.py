@@ -12,7 +12,9 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from isthmus.checks import is_real, whole
+import numpy as np
+
+from isthmus.checks import above_0, is_real, whole
 from isthmus.errors import GraphFormatError, OptionError, PluginError
 from isthmus.graph.edges import EdgeSource
 from isthmus.graph.files import is_address
@@ -61,6 +63,13 @@ class ReadOptions:
             raise OptionError(f"vertices: expected how many there are, whose ids are 0, 1, 2, ..., got {what}")
         if self.vertices is not None:
             object.__setattr__(self, "vertices", whole("vertices", self.vertices, 0))
+        for name in ("source", "target", "weight"):
+            column = getattr(self, name)
+            if not isinstance(column, str | int | np.integer | None) or isinstance(column, bool):
+                raise OptionError(f"{name}: expected the name or the number of a column, got {column!r}")
+        if not isinstance(self.comments, str):
+            raise OptionError(f"comments: expected characters that start a comment line, got {self.comments!r}")
+        above_0("max_expansion", self.max_expansion)
         if self.vertices is not None and self.ids == "string":
             raise OptionError("vertices: a count means ids 0, 1, 2, ...; it does not go with string ids")
 

@@ -16,7 +16,7 @@ from isthmus.errors import BudgetError, GraphFormatError
 from isthmus.graph.edges import EdgeSource
 from isthmus.graph.formats import ReadOptions, ipc
 from isthmus.graph.formats.format import Format
-from isthmus.graph.formats.pages import BadPage, pages_of
+from isthmus.graph.formats.pages import BadPage, Chunk, pages_of, row_groups
 from isthmus.graph.formats.tables import STRING_BYTES, TableSource, text_lengths
 from isthmus.memory import format_size
 from isthmus.messages import option
@@ -95,28 +95,34 @@ def claimed(parts: list[Path], wanted: list[str], allowed: Expansion) -> dict[Pa
                     total += claim
                     allowed.check(total)
                 continue
-            with pq.ParquetFile(part) as file:
-                facts = file.metadata
-            allowed.check(facts.num_rows * LEAST_ROW)
+            groups = row_groups(raw.fileno())
+            allowed.check(sum(rows for rows, _ in groups) * LEAST_ROW)
             rows_at_once[part] = []
-            for group in range(facts.num_row_groups):
-                rows, size = rows_of(part, raw.fileno(), facts.row_group(group), wanted, allowed)
-                rows_at_once[part].append(rows)
+            names = leaves(part)
+            for rows, chunks in groups:
+                if len(chunks) != len(names):
+                    raise BadPage(f"a row group has {len(chunks)} columns, the schema {len(names)}")
+                mine = [chunk for chunk, name in zip(chunks, names, strict=True) if name in wanted]
+                at_once, size = rows_of(part, raw.fileno(), mine if rows else [], allowed)  # without rows there need not be pages
+                rows_at_once[part].append(at_once)
                 total += size
                 allowed.check(total)
     return rows_at_once
 
 
-def rows_of(part: Path, file: int, group: Any, wanted: list[str], allowed: Expansion) -> tuple[int, int]:
-    """(Rows of a row group to decode at once, bytes that its pages claim)."""
+def leaves(part: Path) -> list[str]:
+    """The columns of a Parquet file in the order of its row groups, which may name them otherwise: Arrow goes by the order."""
+    with pq.ParquetFile(part) as file:
+        return [file.schema.column(index).path for index in range(len(file.schema))]
+
+
+def rows_of(part: Path, file: int, chunks: list[Chunk], allowed: Expansion) -> tuple[int, int]:
+    """(Rows of a row group to decode at once, bytes that the pages of these columns claim)."""
     total, row = 0, 1
-    for index in range(group.num_columns if group.num_rows else 0):  # without rows there need not be pages
-        chunk = group.column(index)
-        if chunk.path_in_schema.split(".")[0] not in wanted and chunk.path_in_schema not in wanted:
-            continue
+    for chunk in chunks:
         widest = 1
         for page in pages_of(file, chunk, allowed.room):
-            allowed.check_room(part, f"a page of column {chunk.path_in_schema!r}", page.size)
+            allowed.check_room(part, f"a page of column {chunk.name!r}", page.size)
             total += page.size
             widest = max(widest, page.bytes_per_row)
         row += widest
@@ -128,12 +134,18 @@ def inspect(part: Path) -> tuple[Any, int]:
     try:
         if part.suffix.lower() in PARQUET.endings:
             with pq.ParquetFile(part) as file:
-                return file.schema_arrow, file.metadata.num_rows
+                return readable(file.schema_arrow), file.metadata.num_rows
         with pa.OSFile(str(part)) as raw:
             reader = open_arrow(raw)
-            return reader.schema, 0
+            return readable(reader.schema), 0
     except (pa.ArrowException, OSError, UnicodeError) as error:  # names of columns may be anything
         raise GraphFormatError(f"{part}: not a readable {part.suffix[1:]} file: {first_line(error)}") from error
+
+
+def readable(schema: Any) -> Any:
+    """A schema whose names are text; pyarrow decodes them each time they are read."""
+    list(schema.names)
+    return schema
 
 
 def open_arrow(raw: Any) -> Any:

@@ -4,11 +4,13 @@ A small file can claim very much: a page that decompresses to gigabytes, a dicti
 values that share their beginnings with the values before them (DELTA_BYTE_ARRAY). Arrow allocates what is claimed. The headers give
 the largest page and a bound on the bytes of a row, from which the reader derives how many rows it decodes at once.
 
-Headers are structs in Thrift's compact protocol; see parquet.thrift in the Parquet format. Only sizes, counts and encodings are used.
+Footer and headers are structs in Thrift's compact protocol; see parquet.thrift in the Parquet format. Only names, places, sizes,
+counts and encodings are used. The footer is read here too: pyarrow ends the process when it is asked for a damaged column.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
 from collections.abc import Iterator
@@ -18,9 +20,10 @@ from typing import Any
 import pyarrow as pa
 
 DATA, INDEX, DICTIONARY, DATA_V2 = range(4)  # types of pages
-DELTA_BYTE_ARRAY = 7
+BYTE_ARRAY = 6  # a type of columns
+DELTA_BYTE_ARRAY = 7  # an encoding
 WINDOW, LARGEST_HEADER = 1 << 10, 16 << 20  # bytes; Arrow refuses larger headers
-CODECS = {"SNAPPY": "snappy", "GZIP": "gzip", "ZSTD": "zstd", "BROTLI": "brotli", "LZ4": "lz4_raw", "LZ4_RAW": "lz4_raw"}
+CODECS = ("snappy", "gzip", "zstd", "brotli", "lz4_raw")
 STOP, TRUE, FALSE, BYTE, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = 0, 1, 2, 3, 7, 8, 9, 10, 11, 12
 
 
@@ -42,46 +45,98 @@ class Page:
         return self.longest if self.longest is not None else -(-self.size // max(self.values, 1))
 
 
-def pages_of(file: int, chunk: Any, most: int) -> Iterator[Page]:
-    """The pages of a column chunk, in order. `file` is an open file, `chunk` its pyarrow ColumnChunkMetaData.
+@dataclass
+class Chunk:
+    """Where the pages of one column of a row group are. `name` is its path in the schema, without a point if it is not nested."""
+
+    name: str
+    holds_strings: bool
+    start: int
+    size: int
+
+
+def row_groups(file: int) -> list[tuple[int, list[Chunk]]]:
+    """(Rows, columns) of every row group, by the footer."""
+    size = os.fstat(file).st_size
+    length = int.from_bytes(os.pread(file, 4, max(size - 8, 0)), "little")
+    if length > size - 12:
+        raise BadPage("the footer does not fit the file")
+    try:
+        footer, _ = read_struct(os.pread(file, length, size - 8 - length), 0)
+    except IndexError:
+        raise BadPage("the footer does not end") from None
+    groups = [(whole(group, 3), list(map(chunk_of, structs(group, 1)))) for group in structs(footer, 4)]
+    if whole(footer, 3) != sum(rows for rows, _ in groups) or any(rows < 0 for rows, _ in groups):
+        raise BadPage("the rows of the row groups are not those of the file")
+    return groups
+
+
+def chunk_of(column: dict[int, Any]) -> Chunk:
+    facts = column.get(3)
+    if not isinstance(facts, dict):
+        raise BadPage("a column without a description")
+    path = [part for part in facts.get(3) or () if isinstance(part, bytes)]
+    start, dictionary = whole(facts, 9), whole(facts, 11)
+    start = dictionary if 0 < dictionary < start else start
+    return Chunk(b".".join(path).decode(), whole(facts, 1) == BYTE_ARRAY, start, whole(facts, 7))
+
+
+def structs(members: dict[int, Any], field: int) -> list[dict[int, Any]]:
+    """A member that is a list of structs; none if it is something else."""
+    found = members.get(field)
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def pages_of(file: int, chunk: Chunk, most: int) -> Iterator[Page]:
+    """The pages of a column chunk of an open file, in order.
 
     A dictionary is decompressed to find its longest value, unless it has more than `most` bytes.
     """
-    at, first = chunk.data_page_offset, chunk.dictionary_page_offset  # the second is None without a dictionary
-    if first is not None and 0 < first < at:
-        at = first
-    end = at + chunk.total_compressed_size
+    at = chunk.start
+    end = min(at + chunk.size, os.fstat(file).st_size)
+    if at < 0 or chunk.size < 0:
+        raise BadPage(f"column {chunk.name!r} has no place")
     while at < end:
         header, length = header_at(file, at)
-        kind, size, stored = (header.get(field, -1) for field in (1, 2, 3))
-        if any(not isinstance(value, int) or value < 0 for value in (kind, size, stored)):
-            raise BadPage(f"the page header at byte {at} has no sizes")
-        own = header.get({DATA: 5, DICTIONARY: 7, DATA_V2: 8}.get(kind, 0), {})
-        page = Page(kind, size, max(own.get(1, 0), 0))
-        if kind == DICTIONARY and chunk.physical_type == "BYTE_ARRAY" and size <= most:
-            page.longest = longest_value(file, at + length, stored, size, chunk.compression)
-        elif own.get(4 if kind == DATA_V2 else 2) == DELTA_BYTE_ARRAY:
+        kind, size, stored = (whole(header, field) for field in (1, 2, 3))
+        if min(kind, size, stored) < 0 or at + length + stored > end:
+            raise BadPage(f"the page header at byte {at} has no sizes, or one beyond its column")
+        own = header.get({DATA: 5, DICTIONARY: 7, DATA_V2: 8}.get(kind, 0))
+        own = own if isinstance(own, dict) else {}
+        page = Page(kind, size, max(whole(own, 1), 0))
+        if kind == DICTIONARY and chunk.holds_strings and size <= most:
+            page.longest = longest_value(file, at + length, stored, page)
+        elif whole(own, 4 if kind == DATA_V2 else 2) == DELTA_BYTE_ARRAY:
             page.longest = size  # each value may repeat all that the page holds
         yield page
         at += length + stored
 
 
-def longest_value(file: int, at: int, stored: int, size: int, compression: str) -> int:
-    """Bytes of the longest string of a dictionary page; `size`, if it cannot be told."""
+def whole(members: dict[int, Any], field: int) -> int:
+    """A member that is a whole number; -1 if it is missing or something else."""
+    value = members.get(field)
+    return value if isinstance(value, int) else -1
+
+
+def longest_value(file: int, at: int, stored: int, page: Page) -> int:
+    """Bytes of the longest string of a dictionary page by any codec; the size of the page, if it cannot be told."""
     data = os.pread(file, stored, at)
-    if compression in CODECS:
-        try:
-            data = pa.decompress(data, size, CODECS[compression], asbytes=True)
-        except (pa.ArrowException, OSError):  # damaged, which Arrow will say, or an older kind of LZ4
-            return size
-    elif compression != "UNCOMPRESSED":
-        return size
-    longest = place = 0
+    found = [longest_of(data, page.values)] if len(data) == page.size else []
+    for codec in CODECS:
+        with contextlib.suppress(pa.ArrowException, OSError):
+            found.append(longest_of(pa.decompress(data, page.size, codec, asbytes=True), page.values))
+    return max((longest for longest in found if longest is not None), default=page.size)
+
+
+def longest_of(data: bytes, values: int) -> int | None:
+    """Bytes of the longest of so many strings, each with its length before it; None: the data is something else."""
+    longest = place = count = 0
     while place + 4 <= len(data):
         (length,) = struct.unpack_from("<I", data, place)
         longest = max(longest, length)
         place += 4 + length
-    return min(longest, size)
+        count += 1
+    return longest if place == len(data) and count == values else None
 
 
 def header_at(file: int, at: int) -> tuple[dict[int, Any], int]:
@@ -98,9 +153,9 @@ def header_at(file: int, at: int) -> tuple[dict[int, Any], int]:
 
 
 def read_struct(data: bytes, at: int, depth: int = 0) -> tuple[dict[int, Any], int]:
-    """(Members of a struct by field number, where it ends). Whole numbers and structs are kept, all else is skipped."""
-    if depth > 8:
-        raise BadPage("a page header is nested too deeply")
+    """(Members of a struct by field number, where it ends). Whole numbers, bytes, lists and structs are kept, all else is skipped."""
+    if depth > 16:
+        raise BadPage("a header is nested too deeply")
     members: dict[int, Any] = {}
     field = 0
     while True:
@@ -119,8 +174,10 @@ def read_struct(data: bytes, at: int, depth: int = 0) -> tuple[dict[int, Any], i
 def read_value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
     if kind == STRUCT:
         return read_struct(data, at, depth + 1)
-    if kind in (LIST, SET, MAP):
-        raise BadPage("a page header holds a collection, which the format does not have there")
+    if kind in (LIST, SET):
+        return read_list(data, at, depth + 1)
+    if kind == MAP:
+        raise BadPage("a header holds a map, which the format does not have")
     if kind in (BYTE, TRUE, FALSE):
         return None, at + 1
     if kind == DOUBLE:
@@ -129,10 +186,26 @@ def read_value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
         length, at = read_varint(data, at)
         if at + length > len(data):
             raise IndexError
-        return None, at + length
+        return data[at : at + length], at + length
     if kind > STRUCT:
-        raise BadPage(f"a page header has a member of unknown type {kind}")
+        raise BadPage(f"a header has a member of unknown type {kind}")
     return read_whole(data, at)
+
+
+def read_list(data: bytes, at: int, depth: int) -> tuple[list[Any], int]:
+    if depth > 16:
+        raise BadPage("a header is nested too deeply")
+    head, at = data[at], at + 1
+    kind, count = head & 15, head >> 4
+    if count == 15:
+        count, at = read_varint(data, at)
+    if count > len(data):  # every entry has at least one byte
+        raise IndexError
+    entries = []
+    for _ in range(count):
+        entry, at = read_value(data, at, kind, depth)
+        entries.append(entry)
+    return entries, at
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
@@ -144,7 +217,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 128:
             return value, at
         if shift > 63:
-            raise BadPage("a page header holds a number of more than 64 bits")
+            raise BadPage("a header holds a number of more than 64 bits")
 
 
 def read_whole(data: bytes, at: int) -> tuple[int, int]:

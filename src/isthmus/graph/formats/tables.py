@@ -70,7 +70,7 @@ class TableSource(EdgeSource):
 
     def _column(self, names: list[str], wanted: str | int | None, usual: tuple[str, ...], default: int) -> str:
         """The name of a column: requested by number (from 1) or name, else one of the usual names, else by position."""
-        if isinstance(wanted, int) or (isinstance(wanted, str) and wanted.isdigit() and wanted not in names):
+        if isinstance(wanted, int | np.integer) or (isinstance(wanted, str) and wanted.isdigit() and wanted not in names):
             if not 1 <= int(wanted) <= len(names):
                 raise OptionError(f"{self.name}: expected a column from 1 to {len(names)}, got {wanted}")
             return names[int(wanted) - 1]

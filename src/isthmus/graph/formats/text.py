@@ -228,7 +228,7 @@ class TextSource(EdgeSource):
     def _column(self, wanted: str | int | None, names: list[str]) -> int:
         if wanted is None:
             return -1
-        if isinstance(wanted, int) or wanted.isdecimal():
+        if isinstance(wanted, int | np.integer) or wanted.isdecimal():
             if int(wanted) < 1:
                 raise OptionError(f"{self.path}: columns are counted from 1, got {wanted}")
             return int(wanted) - 1
