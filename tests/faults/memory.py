@@ -38,7 +38,7 @@ class Sizes:
     isolated: int = 16_000_000
     star: int = 2_000_000
     path: int = 100_000
-    names: int = 100_000
+    names: int = 40_000
 
 
 SMALL = Sizes(1_000_000, 200_000, 5_000, 2_000)

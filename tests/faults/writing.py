@@ -234,9 +234,14 @@ def campaign(count: int, seed: int, folder: Path, only: list[str] | None = None)
             with EmptyFolder(folder) as inside:
                 rehearse(scenario, inside)
     found = []
-    for scenario, fault in points(known, count, seed):
+    for number, (scenario, fault) in enumerate(points(known, count, seed), 1):
         with EmptyFolder(folder) as inside:
-            found += [f"{scenario.name}, {fault}: {problem}" for problem in problems(scenario, fault, inside)]
+            fresh = [f"{scenario.name}, {fault}: {problem}" for problem in problems(scenario, fault, inside)]
+        found += fresh
+        for problem in fresh:
+            print(f"point {number}: {problem}", flush=True)
+        if number % 100 == 0:
+            print(f"{number} points, {len(found)} problems so far", file=sys.stderr, flush=True)
     return found
 
 
@@ -261,8 +266,6 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         found = campaign(given.points, given.seed, Path(folder))
-    for problem in found:
-        print(problem)
     print(f"{given.points} points, {len(found)} problems")
     sys.exit(bool(found))
 
