@@ -104,7 +104,7 @@ class LabelPropagation(Program):
         """Sort every list of the run, and take its commonest label."""
         labels, cursors, table, fresh = state.arrays
         ends = cursors[first:last]
-        wanted = np.arange(sizes.now.sorted_piece, int(ends[-1]), sizes.now.sorted_piece, dtype=ends.dtype)  # else all ends would be converted
+        wanted = np.arange(sizes.now.sorted_piece, int(ends[-1]), sizes.now.sorted_piece, dtype=ends.dtype)  # else all are converted
         cuts = np.unique(np.searchsorted(ends, wanted, "right"))
         bounds = [first, *(first + cuts).tolist(), last]
         changed = np.zeros(len(bounds) - 1, np.int64)
