@@ -227,7 +227,7 @@ class Result:
             for rows in np.array_split(values, -(-values.size * dtype.itemsize // sizes.now.result_bytes)):
                 file.write(rows.astype(dtype).tobytes())
 
-    def _stored_dtype(self) -> np.dtype[Any]:
+    def _stored_dtype(self) -> Any:
         """The type of the main column in an .npy file."""
         if self.declared(self.main).holds is Holds.NUMBERS or not len(self):
             return np.dtype(self._main_rows(0, 0).dtype)
