@@ -304,3 +304,21 @@ def test_reads_that_cannot_be_collected_are_repeated(graph: Any, monkeypatch: py
         for section, block, count, place in WANTED:
             assert buffer[place * BLOCK : (place + count) * BLOCK].tobytes() == stored(graph, section, block, count)
     link.close()
+
+
+@pytest.mark.parametrize("rings", [True, False])
+@pytest.mark.parametrize("verify", [True, False])
+def test_a_target_that_is_not_a_vertex(own: Any, monkeypatch: pytest.MonkeyPatch, rings: bool, verify: bool) -> None:
+    """Whether or not checksums are compared, no such target reaches a kernel."""
+    if not rings:
+        monkeypatch.setattr(ssd, "Ring", no_ring)
+    with (own.path / "out.targets").open("r+b") as file:
+        file.seek(5 * BLOCK + 40)
+        file.write((4096).to_bytes(4, "little"))
+    buffer = aligned_empty(16 * BLOCK, np.uint8)
+    link = SsdLink(arrays(own), GUESS, verify)
+    link.move(extents((0, 0, 5, 0), (1, 5, 2, 8)), buffer)
+    found = "the checksum does not match" if verify else "a target is not a vertex"
+    with pytest.raises(StoreError, match=rf"g\.isthmus/out\.targets: block 5 at byte {5 * BLOCK}: {found}"):
+        link.move(extents((1, 0, 2, 0), (0, 4, 5, 3)), buffer)
+    link.close()

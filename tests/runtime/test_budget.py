@@ -42,6 +42,15 @@ def test_a_share_means_vertex_state_plus_that_share_of_the_edges(graph: Any, pol
         assert result.trace.notes == []
 
 
+def test_the_checksums_of_far_edges_count(graph: Any) -> None:
+    """Eight bytes for every block of the arrays that the program follows, beside the offsets."""
+    blocks = [graph.store.manifest.sections[f"out.{name}"].blocks for name in ("targets", "weights")]
+    offsets = 8 * (graph.vertices + 1)
+    assert split(ist.bfs(graph, 0, memory="50%", policy="filter"))["offsets"] == offsets + 8 * blocks[0]
+    assert split(ist.sssp(graph, 0, memory="50%", policy="filter"))["offsets"] == offsets + 8 * sum(blocks)
+    assert split(ist.bfs(graph, 0, memory="50%", policy="filter", device="model:rtx2080ti"))["offsets"] == offsets
+
+
 def test_a_small_share_is_raised_and_says_so(graph: Any) -> None:
     result = ist.sssp(graph, 0, memory="1%")
     near = split(result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ def no_use() -> dict[str, int]:
     return {"tasks": 0, "bytes": 0, "requests": 0}
 
 
-@dataclass
+@dataclass(slots=True)  # a run may have a million of them
 class Iteration:
     """One iteration. `wait` is the I/O wait in seconds, `kernel` the compute time.
 
@@ -84,7 +84,7 @@ class Iteration:
     def as_dict(self) -> dict[str, Any]:
         """The iteration for JSON, without the choices, which are many."""
         engines = {name: dict(use) for name, use in self.engines.items()}
-        facts = {name: value for name, value in vars(self).items() if name != "choices"}
+        facts = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "choices"}
         return {**facts, "engines": engines, "bytes": self.bytes, "requests": self.requests}
 
 
