@@ -271,8 +271,8 @@ def test_string_ids_are_read_and_written_by_bytes(tmp_path: Path, sized: Any, mo
     sized(result_bytes=20_000, id_text=10_000)
     read, longest = Store.read, [0]
 
-    def watched(self: Any, name: str, start: int = 0, stop: int | None = None) -> Any:
-        found = read(self, name, start, stop)
+    def watched(self: Any, name: str, *where: Any, **how: Any) -> Any:
+        found = read(self, name, *where, **how)
         longest[0] = max(longest[0], found.size if name == "ids.bytes" else 0)
         return found
 
