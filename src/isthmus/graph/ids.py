@@ -27,10 +27,10 @@ GAP = 512  # entries: reading over a larger gap takes longer than a second read
 
 
 class Ids:
-    """The id map of a store. Numbers are in the store's own order, natural or hub."""
+    """The id map of a store. Numbers are in the store's own order, natural or hub. `holds`: many look-ups bring it into memory."""
 
-    def __init__(self, store: Store | MemoryStore) -> None:
-        self._store = store
+    def __init__(self, store: Store | MemoryStore, holds: bool = True) -> None:
+        self._store, self._holds = store, holds
         self.kind = store.manifest.ids
         self._count = store.manifest.vertices
         self._hub = store.manifest.order == "hub"
@@ -38,8 +38,8 @@ class Ids:
         self._held: dict[str, Array] | None = None
 
     def kept(self) -> Ids:
-        """The same id map, readable also after the graph is closed or replaced."""
-        return Ids(self._store.only(*KEPT))
+        """The same id map for results, which are written in pieces; readable also after the graph is closed or replaced."""
+        return Ids(self._store.only(*KEPT), holds=False)
 
     def loaded(self) -> Ids:
         """The same id map in memory, independent of the store's files."""
@@ -55,7 +55,7 @@ class Ids:
 
     def _in_memory(self, more: int) -> dict[str, Array] | None:
         """The map's sections in memory, or None. `more` is the number of ids that are looked up now."""
-        if self._held is None and more <= FEW:
+        if self._held is None and self._holds and more <= FEW:
             self._asked += more
             sections = {name: section for name, section in self._store.manifest.sections.items() if name.startswith(KEPT)}
             if self._asked > PATIENCE and sum(section.bytes for section in sections.values()) <= sizes.now.held_id_bytes:
