@@ -155,7 +155,7 @@ def test_many_look_ups_bring_a_small_id_map_into_memory(
     for v in range(400):
         assert graph.neighbors(name(v)).tolist() == [name(u) for u in (v - 1, v + 1) if u >= 0]
     read, really = [], Store.read
-    monkeypatch.setattr(Store, "read", lambda self, *given: read.append(given[0]) or really(self, *given))
+    monkeypatch.setattr(Store, "read", lambda self, *given, **how: read.append(given[0]) or really(self, *given, **how))
     for v in range(400, 999):
         assert graph.neighbors(name(v)).tolist() == [name(v - 1), name(v + 1)]
         assert graph.has_edge(name(v), name(v + 1)) and name(v) in graph
