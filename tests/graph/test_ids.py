@@ -190,8 +190,8 @@ NAMED = {"ids.offsets": np.array([0, 1, 2, 4, 5]), "ids.bytes": np.frombuffer(b"
         ({**NAMED, "ids.offsets": np.array([0, 3, 2, 4, 5])}, r"ids\.offsets does not ascend from 0 to 5"),
         ({**NAMED, "ids.offsets": np.array([1, 1, 2, 4, 5])}, r"ids\.offsets does not ascend from 0 to 5"),
         ({**NAMED, "ids.offsets": np.array([0, 1, 2, 4, 4])}, r"ids\.offsets does not ascend from 0 to 5"),
-        ({**NAMED, "ids.offsets": np.array([0, 1, 2, 4, 2**62])}, r"ids\.bytes has 5 entries, asked for 0:4611686018427387904"),
-        ({**NAMED, "ids.offsets": np.array([-3, 1, 2, 4, 5])}, r"ids\.bytes has 5 entries, asked for -3:5"),
+        ({**NAMED, "ids.offsets": np.array([0, 1, 2, 4, 2**62])}, r"ids\.offsets does not ascend from 0 to 5"),
+        ({**NAMED, "ids.offsets": np.array([-3, 1, 2, 4, 5])}, r"ids\.offsets does not ascend from 0 to 5"),
     ],
 )  # fmt: skip
 def test_ids_that_cannot_be(forge: Callable[..., Store], arrays: dict[str, Any], message: str) -> None:
