@@ -235,10 +235,10 @@ def test_the_link_never_idles_without_need(jobs: list[dict[str, int]], buffers: 
     clock = Clock(buffers, 3)
     made = [clock.submit(**job) for job in jobs]  # type: ignore[arg-type]
     clock.finish()
-    starts = sorted((job.moved - job.link, job.number) for job in made)
-    for start, number in starts:
+    spans = [(job.moved - job.link, job.moved, job.number) for job in made]  # of two that start at once, one takes no time
+    for start, end, number in spans:
         job = made[number]
-        before = [other.moved for other in made if other is not job and (other.moved - other.link, other.number) < (start, number)]
+        before = [span[1] for span in spans if span < (start, end, number)]
         freed = sorted(other.done for other, spec in zip(made, jobs, strict=True) if not spec["streamed"] and other is not job)
         reasons = {0, job.packed, max(before, default=0), *(freed if not jobs[number]["streamed"] else [])}
         assert start in reasons, "a transfer starts when its bytes are packed, the link is free or a buffer is"
