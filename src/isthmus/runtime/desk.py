@@ -38,7 +38,7 @@ from isthmus.runtime.buffers import Buffers
 from isthmus.runtime.executor import Executor
 from isthmus.threads import Team
 
-AT_ONCE = 256 << 20  # bytes of edges that one call loads: about 0.1 s, so that Ctrl-C is handled soon
+AT_ONCE = 32 << 20  # bytes of edges that one call loads: little, so that Ctrl-C is handled soon and members finish together
 
 
 @dataclass
@@ -214,10 +214,20 @@ class Holdings:
             self._arrays |= {array.name: self._snapshot.whole(array, self._verify) for array in missing}
 
     def _read(self, array: FarArray, index: int, disk: Link) -> Array:
+        """A whole array. Members of the team read pieces of it: while one checks what has arrived, another's reads are under way."""
         memory = aligned_empty(array.blocks * BLOCK, np.uint8)
-        for at in range(0, memory.size if array.bytes else 0, AT_ONCE):
-            where, size = np.array([at]), min(AT_ONCE, memory.size - at)
-            self.loaded.add(Moved(size, 0, disk.move(Extents(np.array([index]), where, np.array([size]), where), memory, 1)))
+        pieces = range(0, memory.size if array.bytes else 0, AT_ONCE)
+        moved = [Moved(0, 0, 0)] * len(pieces)
+
+        def read(piece: int) -> None:
+            where, size = np.array(pieces[piece : piece + 1]), min(AT_ONCE, memory.size - pieces[piece])
+            with disk.lend() as channel:
+                requests = disk.move(Extents(np.array([index]), where, np.array([size]), where), memory, channel)
+            moved[piece] = Moved(size, 0, requests)
+
+        self._team.each(read, len(pieces))
+        for each in moved:
+            self.loaded.add(each)
         return memory[: array.bytes].view(array.dtype)
 
     def _model_link(self, arrays: list[FarArray], page_bytes: int = 0, hint: Hint = Hint.NONE) -> ModelLink:
