@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -165,7 +166,7 @@ def test_every_array_of_a_run_is_counted(isolated: Any, name: str) -> None:
     run = getattr(ist, name)
     with pytest.raises(BudgetError) as caught:
         run(isolated, memory=1000)
-    least = int(str(caught.value).split("--memory ")[1].split("MB")[0]) * 10**6
+    least = int(re.search(r"memory='(\d+)MB'", str(caught.value))[1]) * 10**6  # type: ignore[index]
     run(isolated, memory=least)  # compiles
     tracemalloc.start()
     try:
