@@ -16,7 +16,7 @@ import numpy as np
 from isthmus.cache.cache import Cache
 from isthmus.cache.partition_cache import PartitionCache
 from isthmus.cache.vertex_cache import VertexCache
-from isthmus.engines.engine import Buffer, Engine, Means, Side
+from isthmus.engines.engine import Buffer, Engine, Resources, Side
 from isthmus.engines.registry import engine as engine_named
 from isthmus.graph.far import FarArray
 from isthmus.graph.files import BLOCK, aligned_empty
@@ -188,8 +188,8 @@ class Holdings:
         entry = sum(np.dtype(array.dtype).itemsize for array in arrays) // len(program.sides)
         partition = partition_bytes(self._snapshot.slots(program.sides[0]) * entry)
         sides = [self._side(name, index, program, partition, link) for index, name in enumerate(program.sides)]
-        means = Means(link, sides, self._team.size, np.empty(0, np.uint8), lambda side: self._whole(side))
-        engines = {"resident": engine_named("resident").make(means)}
+        resources = Resources(link, sides, self._team.size, np.empty(0, np.uint8), lambda side: self._whole(side))
+        engines = {"resident": engine_named("resident").make(resources)}
         return Desk(sides, link, engines, Buffers([]), Executor(link, self._team))
 
     def _whole(self, side: Side) -> tuple[Array, Array | None]:
@@ -268,8 +268,8 @@ class Holdings:
         memory = aligned_empty(BUFFERS * size + split.cache, np.uint8)  # not touched before it is used
         buffers = Buffers([Buffer(memory[k * size : (k + 1) * size], entry, block) for k in range(BUFFERS)])
         rest = memory[BUFFERS * size :]
-        means = Means(link, sides, self._team.size, rest, self._whole, recipe.merge, recipe.hint.evicts)
-        engines = {name: engine_named(name).make(means) for name in recipe.policy.engines}
+        resources = Resources(link, sides, self._team.size, rest, self._whole, recipe.merge, recipe.hint.evicts)
+        engines = {name: engine_named(name).make(resources) for name in recipe.policy.engines}
         cache = make_cache(split, recipe, sides, rest, self._team)
         return Desk(
             sides, link, engines, buffers, Executor(link, self._team), memory, cache, self._key(program, split, recipe),

@@ -88,7 +88,7 @@ class StayingPartitions(Work):
     def evict(self, unit: int) -> None:
         self._kept.evict(unit)
 
-    def look(self, schedule: Schedule, standing: Standing) -> None:
+    def update_pending(self, schedule: Schedule, standing: Standing) -> None:
         """Count the marked vertices of each partition that has run; needed only when no partition waits for its first run."""
         assert isinstance(schedule, Levels)
         parts = self._side.partitions
@@ -101,13 +101,13 @@ class StayingPartitions(Work):
         """The delivery of a near partition. It is counted for the engine that brought it, or for the cache."""
         parts, place, side = self._side.partitions, self._kept.place(unit), self._side
         at = np.array([unit])
-        runs = Ranges(
+        ranges = Ranges(
             parts.first[at], parts.last[at], parts.cuts[at], parts.cuts[at + 1], np.array([place.base]),
             np.array([place.weight_base if side.weight_width else place.base]),
         )  # fmt: skip
-        edges: Ranges | Rows = runs if self._frontier.list is None else as_rows(runs, self._frontier, side)
+        edges: Ranges | Rows = ranges if self._frontier.list is None else as_rows(ranges, self._frontier, side)
         came = unit in self.moved
-        delivery = Delivery(Task(self._engine if came else self._held, side, at), place.targets, place.weights, edges, runs=runs)
+        delivery = Delivery(Task(self._engine if came else self._held, side, at), place.targets, place.weights, edges, whole=ranges)
         if came:
             moved = self.moved.pop(unit)
             delivery.bytes, delivery.requests = moved.bytes, moved.requests
