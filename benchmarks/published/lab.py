@@ -53,7 +53,7 @@ def smallest_label(label):
 
 
 class PushBFS(BFS):
-    """The papers' BFS: it never turns round."""
+    """The papers' BFS: it never switches to bottom-up search."""
 
     def begin(self, facts: Facts) -> State:
         state = super().begin(facts)

@@ -60,7 +60,7 @@ def test_packed_lists_where_a_device_can_have_them():
 def test_on_a_modelled_device_parts_can_be_switched_off_too():
     assert recipe("auto", (), 1).further_runs and recipe("auto", (), 1).cache == "vertices"
     assert recipe("auto", ("cache", "recompute"), 1).cache == "none" and not recipe("auto", ("recompute",), 1).further_runs
-    assert not recipe("auto", (), 1, levels=True).further_runs  # a search turns round instead
+    assert not recipe("auto", (), 1, levels=True).further_runs  # it switches to bottom-up search instead
     assert recipe("auto", (), 2).cache == "partitions"  # vertices are kept of one side only
     assert not recipe("auto", (), 1).settle and recipe("auto").settle
 

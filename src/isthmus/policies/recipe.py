@@ -53,7 +53,7 @@ class Recipe:
     overlap: bool = True  # on a modelled device: packing, transfers and kernels of different tasks overlap
     deltas: bool = False  # PageRank by deltas, with fewer and fewer active vertices
     modelled: Mapping[str, Any] = field(default_factory=dict)  # overrides for modelled devices
-    turns: bool = True  # a breadth-first search may switch to bottom-up search
+    bottom_up: bool = True  # a breadth-first search may switch to bottom-up search
     host_decides: bool = True  # the host needs the frontier; otherwise a kernel finds active vertices itself
     words: str = ""  # for help
     colour: str = "resident"  # of its line in drawings: an engine's name, "ink" or "#rrggbb"
@@ -82,7 +82,7 @@ class Recipe:
         A recipe without overrides also never switches to bottom-up search, which no published system does. `levels`: the
         program is a breadth-first search, for which switching to bottom-up saves more than further runs.
         """
-        timeless = replace(self, settle=False, merge=False, correct=False, ahead=False, turns=bool(self.modelled))
+        timeless = replace(self, settle=False, merge=False, correct=False, ahead=False, bottom_up=bool(self.modelled))
         if not self.modelled or sides > 1:
             return timeless
         return replace(timeless, **{**self.modelled, **({"further_runs": {}} if levels else {})})

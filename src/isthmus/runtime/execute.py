@@ -56,7 +56,7 @@ def recipe_for(program: Program, session: Session) -> Recipe:
     return recipe(settings.policy, settings.without, sides, program.levels)
 
 
-def planned(program: Program, session: Session) -> Split:
+def session_split(program: Program, session: Session) -> Split:
     """Split the session's budget for a program, or raise BudgetError."""
     graph, settings, model = session.graph.snapshot, session.settings, session.model
     if "in" in program.sides and not graph.has_in_edges:
@@ -80,7 +80,7 @@ def execute(program: Program, session: Session, watch: Watch, say: Callable[[str
 def executed(program: Program, session: Session, watch: Watch, say: Callable[[str], None], saved: Checkpoint | None) -> Execution:
     whole, compiled, start = time.perf_counter(), COMPILING.seconds, clock()
     chosen, holdings, graph = recipe_for(program, session), session.holdings, session.graph.snapshot
-    split = holdings.fitted(program, planned(program, session), chosen)
+    split = holdings.fitted(program, session_split(program, session), chosen)
     held = holdings.release(program, split, chosen)
     spare = max(0, split.budget - split.peak - held) if saved is None else saved.spare(split, session.settings.memory)
     run = Execution(program, split, trace=Trace(notes=list(split.notes)), loaded=holdings.count_anew())

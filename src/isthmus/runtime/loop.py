@@ -25,7 +25,7 @@ from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime.checkpoint import Checkpoint
 from isthmus.runtime.desk import Desk
 from isthmus.runtime.modelled import Modelled
-from isthmus.runtime.settling import SettlingPartitions, worth_it
+from isthmus.runtime.settling import SettlingPartitions, should_settle
 from isthmus.runtime.staying import StayingPartitions
 from isthmus.runtime.tasks import HeldWork, TaskWork
 from isthmus.runtime.trace import Iteration, Trace
@@ -69,7 +69,7 @@ class Loop:
         self.again: Mapping[str, int] = recipe.further_runs if reruns else {}
         self.recompute = recipe.recompute and reruns and not program.levels and not self.again
         self.frontier.loose = bool(self.again) or self.recompute or self.staying is not None
-        if self.again or self.staying is not None or not recipe.turns:
+        if self.again or self.staying is not None or not recipe.bottom_up:
             program.unordered(self.state)
 
     def run(self) -> None:
@@ -112,7 +112,7 @@ class Loop:
         self.learn(record)
         if self.checkpoint is not None and self.checkpoint.due():
             self.checkpoint.write(self.number)
-        if self.settling is None and self.may_settle() and worth_it(self.trace, self.desk.sides[0]):
+        if self.settling is None and self.may_settle() and should_settle(self.trace, self.desk.sides[0]):
             self.begin_to_settle()
 
     # Cached lists, served before any transfer
@@ -225,7 +225,7 @@ class Loop:
         for kind, begin, end in zip(groups.choices.tolist(), groups.cuts[:-1].tolist(), groups.cuts[1:].tolist(), strict=True):
             tasks += self.desk.engines[NAMES[kind]].tasks(side, groups.partitions[begin:end], self.desk.buffers.room)
         if len(tasks) == 1 and tasks[0].partitions.size == activity.active.size:
-            tasks[0].whole = True
+            tasks[0].all_active = True
         return tasks
 
     def ordered(self, tasks: list[Task], frontier: Frontier) -> list[Task]:

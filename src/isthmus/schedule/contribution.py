@@ -7,8 +7,8 @@ the one with the greater hubs. Filter tasks run by priority, then the zero-copy 
 packed meanwhile: engines declare their stage. A loaded filter task runs once more, because most updates travel two hops.
 
 Where this differs: the priority of a task of several partitions is the sum of theirs (the paper does not say); a vertex
-whose edges are split over several partitions counts in each. The rule for searches is the release's; the papers have no
-formula for it. These are pure functions for a schedule; loading and running is elsewhere.
+whose edges are split over several partitions counts in each. The rule for searches is that of the released code; the papers
+have no formula for it. These are pure functions for a schedule; loading and running is elsewhere.
 """
 
 from __future__ import annotations
