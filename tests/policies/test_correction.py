@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.link.link import Profile
-from isthmus.policies.correction import LEAST_SECONDS, LIMIT, PACE, Observation, corrected
+from isthmus.policies.correction import LEAST_SECONDS, LIMIT, LINK_BOUND, PACE, Observation, corrected
 
 DISK = Profile("a disk", 2e9, 1e5, 4096, 128, True)
 
@@ -57,6 +57,12 @@ def test_never_further_than_the_limit(seen, kept):
 ])  # fmt: skip
 def test_what_says_nothing(seen):
     assert corrected(DISK, DISK, seen) is DISK
+
+
+@pytest.mark.parametrize("seen", [bulk(1e9, seconds=LEAST_SECONDS), bulk(1e9, waited=LINK_BOUND), Observation(9 * 10**8, 5_000, 1.0, 1.0)])
+def test_the_least_that_says_something(seen):
+    """Just long enough, just enough I/O wait, and by the rates 0.45 s of 0.5 s in bulk: just enough for one engine."""
+    assert corrected(DISK, DISK, seen).bandwidth < DISK.bandwidth
 
 
 def test_almost_one_engine_is_one():

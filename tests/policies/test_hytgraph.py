@@ -121,6 +121,11 @@ def test_exactly_the_active_partitions_get_an_engine(edges, entry_bytes, round_u
     assert ((found != NOTHING) == (edges > 0)).all()
 
 
+def test_a_partition_of_one_edge():
+    """All of it is active, so its request is a whole round trip."""
+    assert HyTGraph(in_a_round_trip=1).costs(activity([1, 0], [1, 0], [1, 0], [1, 0]), PCIE, 4).zero_copy.tolist() == [1, 0]
+
+
 def test_no_partition():
     none = np.empty(0, np.int64)
     assert HyTGraph().choose(Activity(none, none, none, none), PCIE, 4).size == 0
