@@ -3,6 +3,7 @@
     python tests/mutants.py                      every entry of tests/mutants.toml, about half an hour
     python tests/mutants.py policies/grus.py     one entry
     python tests/mutants.py graph/lists.py --only 4,17
+    python tests/mutants.py --seed 2             other mutants
 
 Needs the extras `test` and `mutation`. Mutants are cosmic-ray's, drawn with a fixed seed, without those that change an
 annotation, that do not compile or that compile to the same code. They are made in a copy of the project. A mutant is
@@ -53,7 +54,7 @@ class Mutant:
         return f"{self.path.relative_to(SOURCE)}:{begin + 1}: {was}  ->  {becomes or '(removed)'}"
 
 
-def drawn(entry: str, most: int) -> tuple[list[Mutant], int]:
+def drawn(entry: str, most: int, seed: int) -> tuple[list[Mutant], int]:
     """(`most` mutants of an entry, or all if there are fewer, in an order that only seed and texts decide; places to change)."""
     from cosmic_ray import plugins
     from cosmic_ray.ast import ast_nodes, get_ast
@@ -72,7 +73,7 @@ def drawn(entry: str, most: int) -> tuple[list[Mutant], int]:
                 for occurrence, begin in enumerate(begins)
                 if not any(first <= begin < last for first, last in skipped)
             ]
-    random.Random(f"{CONFIG['seed']} {entry}").shuffle(places)
+    random.Random(f"{seed} {entry}").shuffle(places)
     found: list[Mutant] = []
     seen: set[str] = set()
     for path, text, kind, occurrence in places:
@@ -140,14 +141,14 @@ def prepare() -> None:
     settings.register_profile("mutants", derandomize=True, database=None, deadline=None, phases=[Phase.explicit, Phase.generate])
 
 
-def try_entry(copy: Path, entry: str, only: set[int]) -> tuple[int, int]:
+def try_entry(copy: Path, entry: str, seed: int, only: set[int]) -> tuple[int, int]:
     """(mutants tried, mutants caught), with a line for each that is not caught."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     if tests_fail(copy, entry, resource.RLIM_INFINITY, keep_bytecode=True):
         raise SystemExit(f"{entry}: its tests fail without a mutation:\n{(copy / 'log').read_text()}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = int(max(FEWEST_SECONDS, 10 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)))
-    mutants, places = drawn(entry, CONFIG["most"])
+    mutants, places = drawn(entry, CONFIG["most"], seed)
     chosen = [(number, mutant) for number, mutant in enumerate(mutants) if not only or number in only]
     caught = 0
     for number, mutant in chosen:
@@ -168,6 +169,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("entries", nargs="*", help="entries of tests/mutants.toml; without any, all of them")
     parser.add_argument("--only", default="", help="numbers of mutants, as printed for those that survive: 4,17")
+    parser.add_argument("--seed", type=int, default=CONFIG["seed"], help="of the draw")
     given = parser.parse_args()
     if unknown := set(given.entries) - set(CONFIG["tests"]):
         parser.error(f"not in tests/mutants.toml: {', '.join(sorted(unknown))}")
@@ -178,7 +180,7 @@ def main() -> None:
             shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "pyproject.toml", copy)
         only = {int(number) for number in given.only.split(",") if number}
-        counts = [try_entry(copy, entry, only) for entry in given.entries or CONFIG["tests"]]
+        counts = [try_entry(copy, entry, given.seed, only) for entry in given.entries or CONFIG["tests"]]
     tried, caught = (sum(column) for column in zip(*counts, strict=True))
     print(f"all: {tried} tried, {caught} caught ({100 * caught / max(tried, 1):.0f} %)")
 

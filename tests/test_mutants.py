@@ -46,7 +46,7 @@ def of_text(mutants: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> An
     monkeypatch.setattr(mutants, "ROOT", tmp_path)
     (tmp_path / mutants.SOURCE).mkdir(parents=True)
     (tmp_path / mutants.SOURCE / "half.py").write_text(TEXT)
-    return lambda most: mutants.drawn("half.py", most)[0]
+    return lambda most, seed=1: mutants.drawn("half.py", most, seed)[0]
 
 
 def test_mutants_are_changes_that_compile_and_are_no_annotations(of_text: Any) -> None:
@@ -59,7 +59,7 @@ def test_mutants_are_changes_that_compile_and_are_no_annotations(of_text: Any) -
 
 
 def test_the_same_mutants_are_drawn_each_time(of_text: Any) -> None:
-    assert of_text(5) == of_text(5) == of_text(20)[:5]
+    assert of_text(5) == of_text(5) == of_text(20)[:5] != of_text(5, seed=2)
 
 
 def test_a_change_is_shown_with_its_line(mutants: Any) -> None:

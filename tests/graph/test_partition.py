@@ -33,6 +33,12 @@ def check(parts: Partitions, lists: Lists) -> None:
             assert parts.first[p] == with_edges[0] or parts.cuts[p] == 0 or lists.begins[parts.first[p]] >= parts.cuts[p]
 
 
+def check_whole(parts: Partitions, lists: Lists, step: int) -> None:
+    """A list that is no longer than a partition, with the gap behind it, is not cut."""
+    for begin, end in zip(lists.begins, [*lists.begins[1:], lists.slots], strict=False):
+        assert end - begin > step or not ((parts.cuts > begin) & (parts.cuts < end)).any()
+
+
 @settings(deadline=None)  # the first compiles
 @given(SHAPES, st.integers(1, 30))
 @example([(3, 100), (0, 0), (2, 0)], 5)
@@ -41,6 +47,7 @@ def test_lists_with_gaps(shape: Any, step: int) -> None:
     lists = lists_of([degree for degree, _ in shape], [gap for _, gap in shape])
     parts = cut(lists, 4, 4 * step)
     check(parts, lists)
+    check_whole(parts, lists, step)
     assert parts.slots.max(initial=0) < 2 * step  # also where gaps are longer than that
     threes = joined(parts, 3)
     check(threes, lists)
@@ -54,6 +61,7 @@ def test_lists_without_gaps(degrees: list[int], step: int) -> None:
     lists = lists_of(degrees)
     parts = cut(lists, 1, step)
     check(parts, lists)
+    check_whole(parts, lists, step)
     assert parts.arcs is parts.slots
     twos = joined(parts, 2)
     assert twos.arcs is twos.slots

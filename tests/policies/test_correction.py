@@ -21,6 +21,7 @@ def blocks(rate, seconds=1.0, waited=1.0):
 
 
 def test_one_observation_moves_a_rate_part_of_the_way():
+    assert 1e9 < corrected(DISK, DISK, bulk(1e9)).bandwidth < 2e9
     assert corrected(DISK, DISK, bulk(1e9)).bandwidth == pytest.approx(2e9 * 0.5**PACE)
     assert corrected(DISK, DISK, blocks(2e5)).request_rate == pytest.approx(1e5 * 2**PACE)
     assert corrected(DISK, DISK, bulk(2e9)) == DISK

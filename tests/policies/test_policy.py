@@ -124,6 +124,7 @@ def one(vertices, edges, blocks, slots):
         (one(400, 500, 200, 1000), (1e9, 1e6, 1e9), FILTER),  # 5,200: the index of many short lists counts
         (one(100, 775, 200, 1000), (1e9, 1e6, 0.9e9), COMPACTION),  # a little slower than whole, but fewer bytes
         (one(100, 775, 200, 960), (1e9, 1e6, 0.9e9), FILTER),  # as much slower, and more bytes
+        (one(100, 775, 200, 975), (1e9, 1e6, 0.9e9), FILTER),  # as many bytes
         (one(50, 100, 20, 1000), (1e9, 20 / 0.9e-6, 0.8e9), COMPACTION),  # a little slower than blocks apart, but fewer bytes
         (one(50, 100, 20, 1000), (1e9, 20 / 0.7e-6, 0.8e9), ZERO_COPY),  # too much slower than blocks apart
     ],

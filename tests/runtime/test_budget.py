@@ -193,7 +193,7 @@ def model_of(near_bytes: int) -> Any:
     return SimpleNamespace(name="card", near=SimpleNamespace(bytes=near_bytes), managed=SimpleNamespace(page_bytes=65536))
 
 
-def test_on_a_modelled_device_every_array_has_a_page() -> None:
+def test_on_a_modelled_device_each_array_has_a_page() -> None:
     card = model_of(10**9)
     pages = recipe_of(pages=True, keeps=False)
     plain = split_by(pages, memory="10%", model=card)

@@ -30,6 +30,11 @@ def test_all_units_begin_far_and_have_not_run() -> None:
     assert not standing.asked_for.any()
 
 
+def test_none_is_no_unit() -> None:
+    assert NONE < 0
+    assert len({FAR, COMING, NEAR, RUNNING}) == 4
+
+
 def test_some_are_near_from_the_start() -> None:
     assert Standing(3, marks(3, [1])).places.tolist() == [FAR, NEAR, FAR]
 
