@@ -129,6 +129,16 @@ def test_the_active_vertices_of_a_range(kind):
         assert frontier.rows(first, last).tolist() == [v for v in expected if first <= v < last]
 
 
+@pytest.mark.parametrize("as_mask", [False, True])
+@pytest.mark.parametrize("count", [0, 3, 4, 5])
+def test_a_start_with_no_more_vertices_than_a_queue_holds_is_sparse(sized, count, as_mask):
+    sized(smallest_queue=4)
+    frontier, chosen = Frontier(20, 1), np.arange(count) * 3
+    frontier.start(np.isin(np.arange(20), chosen) if as_mask else chosen)
+    assert (active(frontier), frontier.count, frontier.all_active) == (set(chosen.tolist()), count, False)
+    assert (frontier.list is not None) == (count <= 4)
+
+
 def test_nothing_is_active_before_the_start():
     frontier = Frontier(9, 2)
     assert (frontier.count, frontier.any(), frontier.none_next(), active(frontier)) == (0, False, True, set())

@@ -102,3 +102,7 @@ def test_a_partition_is_a_512th_of_the_edges_in_whole_blocks(edge_bytes: int, si
 @pytest.mark.parametrize(("most", "size"), [(0, 4096), (4096, 4096), (4097, 8192), (1 << 30, 1 << 20)])
 def test_a_partition_is_no_larger_than_allowed(most: int, size: int) -> None:
     assert partition_bytes(512 << 20, most) == size
+
+
+def test_a_partition_holds_a_slot_at_least() -> None:
+    assert cut(lists_of([3]), 8, 4).cuts.tolist() == [0, 1, 2, 3]
