@@ -155,8 +155,9 @@ def test_the_memory_that_it_takes(vertices, threads):
 # Vertices that a program wakes
 
 
-def test_waking_a_run_of_vertices():
-    frontier = Frontier(10, 2)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_waking_a_run_of_vertices(threads):
+    frontier = Frontier(10, threads)
     frontier.start(np.array([0]))
     frontier.wake(3, 6)
     frontier.advance()
