@@ -1,4 +1,7 @@
-"""The published systems' mechanisms: each does what it is for, so that switching it off shows."""
+"""The published systems' mechanisms: each does what it is for, so that switching it off shows.
+
+Tests the recipes of `policies/recipes/__init__.py` as `runtime/loop.py` and `runtime/modelled.py` carry them out.
+"""
 
 from __future__ import annotations
 
