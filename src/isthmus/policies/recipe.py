@@ -19,6 +19,7 @@ SWITCHES: dict[str, dict[str, Any]] = {  # parts that can be switched off, and t
     "correct": {"correct": False},
     "ahead": {"ahead": False},
     "recompute": {"recompute": False, "further_runs": {}},
+    "best_first": {"best_first": False},
     "combine": {"combine": "apart"},
     "order": {"order": "plain"},
     "queue": {"queue": False},
@@ -44,8 +45,9 @@ class Recipe:
     correct: bool = False  # correct the link's rates by the measured times of reads
     ahead: bool = False  # start reading for the next iteration before this one ends, where its reads are known
     recompute: bool = False  # one more run while the link is the bottleneck
+    best_first: bool = False  # weighted searches defer vertices whose values will probably still improve
     combine: str = "buffers"  # which partitions make a task: a way of policies/combine.py
-    order: str = "plain"  # of tasks: plain or contribution
+    order: str = "plain"  # of tasks: plain, or contribution, for which the store should be in hub order
     queue: bool = False  # whole partitions stay near, and run again while others are on their way
     pages: bool = False  # lists are read through pages; without a cache only a few pages stay
     hint: Hint = Hint.NONE  # for pages

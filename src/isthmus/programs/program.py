@@ -33,6 +33,7 @@ class Facts:
     degrees: Callable[[], Array]  # out-degrees, as uint32 where they fit
     lists_of_sides: tuple[Lists, ...] = ()
     spare: int = 0  # bytes of the budget that are not reserved
+    best_first: bool = False  # vertices whose values will probably still improve may be deferred, see programs/best_first.py
 
 
 @dataclass
@@ -141,8 +142,8 @@ class Program(ABC):
     def again(self, state: State, rows: Array) -> None:  # noqa: B027
         """Called, if `reruns`, before these vertices are followed once more in the same iteration."""
 
-    def contribution(self, state: State) -> tuple[bool, Array, Array] | None:
-        """Arguments for `schedule.contribution.priorities`: whether accumulative, values, pending; None: no priorities."""
+    def contribution(self, state: State) -> Array | None:
+        """The delta that each active vertex sends in this iteration, for recipes that run larger ones first; None: it sends none."""
         return None
 
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:

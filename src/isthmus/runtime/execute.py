@@ -62,12 +62,16 @@ def session_split(program: Program, session: Session) -> Split:
     if "in" in program.sides and not graph.has_in_edges:
         again = f"ingest it again without {option('in_edges', False)}"
         raise StoreError(f"{program.name} follows in-edges, and {graph} was stored without them; {again}")
-    split = split_for(program, graph, recipe_for(program, session), model, settings.memory, session.team.size, settings.policy)
+    chosen = recipe_for(program, session)
+    split = split_for(program, graph, chosen, model, settings.memory, session.team.size, settings.policy)
     if graph.path is None and not split.resident and settings.far == "auto" and model is None:
         if settings.memory is not None and settings.policy == "auto":
             instead = f"ingest it into a store, or raise {option('memory')}"
             raise BudgetError(f"{graph} is in memory already and does not fit the budget; {instead}")
         split.resident = True
+    if chosen.order == "contribution" and graph.order != "hub" and not split.resident:
+        instead = f"ingest it with {option('order', 'hub')}"
+        split.notes.append(f"this graph is in natural order, so {chosen.name} cannot run hubs first, as published; {instead}")
     return split
 
 
@@ -84,7 +88,7 @@ def executed(program: Program, session: Session, watch: Watch, say: Callable[[st
     held = holdings.release(program, split, chosen)
     spare = max(0, split.budget - split.peak - held) if saved is None else saved.spare(split, session.settings.memory)
     run = Execution(program, split, trace=Trace(notes=list(split.notes)), loaded=holdings.count_anew())
-    facts = facts_of(session, program, spare)
+    facts = facts_of(session, program, spare, chosen)
     state, frontier = program.begin(facts), Frontier(graph.vertices, session.team.size)
     frontier.start(state.start)
     if saved is not None:
@@ -129,13 +133,13 @@ def executed(program: Program, session: Session, watch: Watch, say: Callable[[st
     return run
 
 
-def facts_of(session: Session, program: Program, spare: int) -> Facts:
+def facts_of(session: Session, program: Program, spare: int, chosen: Recipe) -> Facts:
     graph = session.graph.snapshot
     lists = tuple(session.holdings.lists(side) for side in program.sides)
     weight_dtype = graph.weight_dtype if program.reads_weights() else None
     return Facts(
         graph.vertices, lists[0], weight_dtype, graph.ids.number, graph.naturals, graph.directed, session.team, graph.out_degrees,
-        lists, spare,
+        lists, spare, chosen.best_first,
     )  # fmt: skip
 
 

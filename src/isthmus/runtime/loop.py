@@ -229,15 +229,16 @@ class Loop:
         return tasks
 
     def ordered(self, tasks: list[Task], frontier: Frontier) -> list[Task]:
-        """Tasks in order of contribution, if the recipe asks for it and the program defines it."""
-        known = self.program.contribution(self.state) if self.recipe.order == "contribution" and len(tasks) > 1 else None
-        if known is None:
+        """Tasks in order of contribution, if the recipe asks for it: by deltas, or as they are stored, in hub order."""
+        if self.recipe.order != "contribution" or len(tasks) < 2:
             return tasks
+        stages, deltas = np.array([task.engine.stage for task in tasks]), self.program.contribution(self.state)
+        if deltas is None:
+            return [tasks[k] for k in contribution.order(stages).tolist()]
         by_side = {
-            side.name: contribution.priorities(frontier, side.partitions, side.lists, *known, self.team)
+            side.name: contribution.priorities(frontier, side.partitions, side.lists, deltas, self.team)
             for side in {task.side.name: task.side for task in tasks}.values()
         }
-        stages = np.array([task.engine.stage for task in tasks])
         priorities = np.array([by_side[task.side.name][task.partitions].sum() for task in tasks])
         return [tasks[k] for k in contribution.order(stages, priorities).tolist()]
 
