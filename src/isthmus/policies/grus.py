@@ -8,12 +8,13 @@ accessed-by): a kernel reads them where they are, without faults, and nothing is
 (`link/managed.py`). This file decides only what to prefetch.
 
 Where this differs: the paper leaves memory free so that pages that migrate later do not evict others. Over PCIe none migrates: the
-hint does not move pages, and the driver follows the device's access counters only where host and device share page tables. So the
-memory left over stays empty, as in the release, and on a modelled card a tau of 1 is the fastest; where counters are followed (`gh200`), it
-fills. On a disk a page that was read is near anyway, so pages are kept while there is room (`link/pages.py`). The paper's "chunk containing the source's edges" is placed so that the source is in its middle, as
-far as the ends allow. Prefetching ends at whole partitions. Algorithm 1 treats a structure that fits exactly as one that
-does not. Its list puts offsets before the frontier, its text after; both are far smaller than edges.
-`link/hints.py` explains the hints of unified memory.
+hint does not move pages, and the driver follows the device's access counters only where host and device share page tables. So
+the memory left over stays empty, as in the release, and on a modelled card a tau of 1 is the fastest; where counters are followed
+(`gh200`), it fills. On a disk a page that was read is near anyway, so pages are kept while there is room (`link/pages.py`).
+
+The paper's "chunk containing the source's edges" is placed so that the source is in its middle, as far as the ends allow.
+Prefetching ends at whole partitions. Algorithm 1 treats a structure that fits exactly as one that does not. Its list puts
+offsets before the frontier, its text after; both are far smaller than edges. `link/hints.py` explains the hints of unified memory.
 """
 
 from __future__ import annotations
