@@ -261,6 +261,22 @@ direct = { value = [1e9, 1e9, 1e9, 1e9], source = "made up" }
     assert ratio(again) < ratio(once)
 
 
+def test_low_and_high_value_work_at_the_same_time(graph: Any) -> None:
+    """The host packs while whole partitions move; without overlap one waits for the other."""
+    together, apart = run(graph, "sssp", "scaph"), run(graph, "sssp", "scaph", "overlap")
+    assert modelled(together) < 0.95 * modelled(apart)
+
+
+@pytest.mark.parametrize("algorithm", ["minimum_spanning_forest", "pagerank"])
+def test_partitions_of_programs_that_need_an_order_stay_near_too(graph: Any, algorithm: str, monkeypatch: Any) -> None:
+    """They run once in an iteration, and need no second transfer."""
+    given: dict[str, Any] = {"max_iter": 5} if algorithm == "pagerank" else {}
+    how: dict[str, Any] = {"policy": "scaph", "device": DEVICE, "memory": "40%", **given}
+    stays, goes = (getattr(ist, algorithm)(graph, without=off, **how) for off in ((), ("cache",)))
+    assert tasks(stays, "cache") > tasks(goes, "cache") == 0
+    assert ratio(stays) < 0.9 * ratio(goes)
+
+
 def test_high_value_partitions_stay(graph: Any) -> None:
     stays, goes = run(graph, "sssp", "scaph"), run(graph, "sssp", "scaph", "cache")
     assert stays.summary()["cache"]["hit_edges"] > goes.summary()["cache"]["hit_edges"]
@@ -279,6 +295,16 @@ def test_the_prefetched_region_saves_requests(tmp_path: Any) -> None:
     there, empty = (run(lattice, "sssp", "grus", *off, source=45150, threads=1) for off in ((), ("prefetch",)))
     assert there.trace.iterations[0].bytes > 5 * empty.trace.iterations[0].bytes
     assert sum(i.requests for i in there.trace.iterations[1:20]) < sum(i.requests for i in empty.trace.iterations[1:20])
+
+
+def test_what_is_prefetched_is_all_that_comes_near(graph: Any) -> None:
+    """Over PCIe mapped pages stay far; so tau, the share that is prefetched, decides how much is read again and again."""
+    there, empty = (run(graph, "pagerank", "grus", *off, memory="60%") for off in ((), ("prefetch",)))
+    assert ratio(there) < 0.8 * ratio(empty) and modelled(there) < 0.9 * modelled(empty)
+    first, second = (iteration.bytes for iteration in empty.trace.iterations[:2])
+    assert second > 0.99 * first
+    counted = run(graph, "pagerank", "grus", "prefetch", memory="60%", device="model:gh200").trace.iterations
+    assert counted[1].bytes < 0.9 * counted[0].bytes, "there, requests are counted and pages migrate"
 
 
 def test_grus_evicts_nothing(graph: Any) -> None:

@@ -77,7 +77,7 @@ def test_no_more_than_k_runs():
 
 @pytest.mark.parametrize(
     ("near", "link", "k"),
-    [(224, 11.4, 20), (732, 12.3, 60), (1, 4, 1)],  # the first is the paper's
+    [(224, 11.4, 20), (732, 12.3, 20), (4000, 419, 10), (1, 4, 1)],  # the first is the paper's
 )
 def test_k_is_bounded_by_the_bandwidths(near, link, k):
     assert levels(near, link) == k

@@ -3,8 +3,10 @@
 A job has up to three steps: the host packs its lists if needed, its bytes cross the link into a near buffer, then a
 kernel processes them. Each step waits for the one before. A transfer also waits for a free buffer (and, where streams
 are limited, for a free stream); a kernel frees its buffer when it ends. A free resource takes the earliest submitted job
-that can use it. A streamed job has no buffer: its kernel fetches the bytes itself (zero-copy, managed pages), so it
-starts with its transfer and ends when both are done.
+that can use it. A streamed job has no buffer: its kernel fetches the bytes itself (zero-copy, mapped pages), so it
+starts with its transfer and ends when both are done. A kernel that faults fetches its pages itself, too, but does not go on
+meanwhile: a fault blocks the translations of its multiprocessor until it is resolved (Grus, Wang et al., TACO 2021, section
+2), so its job is not streamed.
 
 `now` is the time of the device. The caller submits jobs, asks which one is `ready`, and says what the device does:
 `run` a job, run another kernel on near data, or `wait` for the next job. So a schedule can look at `pending` transfers

@@ -289,7 +289,7 @@ def make_cache(split: Split, recipe: Recipe, sides: list[Side], memory: Array, t
     """The cache of the recipe, or one that keeps nothing."""
     if not split.cache:
         return Cache()
-    if recipe.cache == "partitions" and not recipe.queue:
+    if recipe.cache == "partitions" and not (recipe.queue and len(sides) == 1):  # the queue keeps its own
         return PartitionCache(sides, memory, sides[0].block)
     if recipe.cache == "vertices" and len(sides) == 1:
         return VertexCache(sides[0], memory, team)

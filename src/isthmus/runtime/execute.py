@@ -166,14 +166,15 @@ def count_brought(trace: Trace, brought: dict[str, Moved]) -> None:
 def stay(loop: Loop, split: Split) -> StayingPartitions | None:
     """Scaph's partitions that stay near, in the memory behind the buffers; None if the recipe has none or there is no room."""
     desk, chosen = loop.desk, loop.recipe
-    if not chosen.queue or split.resident or not may_rerun(loop.program, desk.sides):
+    if not chosen.queue or split.resident or len(desk.sides) > 1:
         return None
     assert desk.memory is not None
     block = desk.sides[0].block
     rest = desk.memory[BUFFERS * max(split.edges // BUFFERS // block, LEAST_BLOCKS) * block :]
     staying = StayingPartitions(
-        desk.sides[0], desk.link, rest, loop.worker, desk.engines["filter"], chosen.cache != "none", loop.modelled
-    )
+        desk.sides[0], desk.link, rest, loop.worker, desk.engines["filter"], chosen.cache != "none", loop.modelled,
+        may_rerun(loop.program, desk.sides),
+    )  # fmt: skip
     if staying.works:
         return staying
     loop.trace.notes.append("the budget leaves no room for two whole partitions, so none is kept near or run again")
