@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from isthmus import sizes
+from isthmus.checks import flag
 from isthmus.errors import GraphFormatError, OptionError
 from isthmus.graph.buckets import Buckets
 from isthmus.graph.edges import Blocks, EdgeBlock, EdgeSource, Waiting
@@ -58,6 +59,9 @@ class Cleaning:
     weight_dtype: str | None = None
 
     def __post_init__(self) -> None:
+        if self.directed is not None:
+            object.__setattr__(self, "directed", flag("directed", self.directed))
+        flag("in_edges", self.in_edges)
         if self.self_loops not in ("keep", "drop"):
             raise OptionError(f"self_loops: expected keep or drop, got {self.self_loops!r}")
         if self.parallel not in PARALLEL:

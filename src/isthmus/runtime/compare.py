@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from isthmus.checks import is_real, whole
 from isthmus.errors import IsthmusError, OptionError, ProgramError, UnknownVertexError
 from isthmus.graph.graph import Graph
 from isthmus.policies.recipes import RECIPES, recipe
@@ -82,13 +83,16 @@ def compare(
     programs that state no error bound. Compare your own program with `compare(functools.partial(isthmus.run, program), graph)`.
     """
     run = callable_of("compare", algorithm)
-    names = list(dict.fromkeys(RECIPES if policies is None else policies))
-    if not names or rounds < 1 or isinstance(policies, str):
-        raise OptionError(f"expected recipes and at least one round, got {policies!r} and {rounds}")
+    names = [policies] if isinstance(policies, str) else list(dict.fromkeys(names_of(RECIPES if policies is None else policies)))
+    if not names:
+        raise OptionError("policies: expected at least one recipe, got none")
+    whole("rounds", rounds, 1)
+    if not is_real(tolerance) or tolerance < 0:
+        raise OptionError(f"tolerance: expected a number of at least 0, got {tolerance!r}")
     for name in names:
         recipe(name, options.get("without", ()))
     if "policy" in options:
-        raise OptionError("compare takes policies, not a policy")
+        raise OptionError(f"compare: expected policies=[{options['policy']!r}], a list of recipes, got policy={options['policy']!r}")
     if "checkpoint" in options:
         raise OptionError("compare takes no checkpoint: a recipe must not resume the run of another")
     found = Comparison()
@@ -117,6 +121,13 @@ def compare(
     if not found.rounds:
         raise next(iter(found.errors.values()))
     return found
+
+
+def names_of(policies: Any) -> list[str]:
+    names = list(policies) if isinstance(policies, Iterable) else [None]
+    if not all(isinstance(name, str) for name in names):
+        raise OptionError(f"policies: expected names of recipes, got {policies!r}")
+    return names
 
 
 class Judge:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Self, Unpack
 
 from isthmus.errors import IsthmusError, OptionError
+from isthmus.graph.formats.naming import from_networkx
 from isthmus.graph.graph import Graph
 from isthmus.graph.store import SUFFIX, is_store
 from isthmus.messages import warn
@@ -30,7 +31,7 @@ from isthmus.runtime.call import Call, Rehearsal
 from isthmus.runtime.checkpoint import checkpoints_of
 from isthmus.runtime.desk import Holdings
 from isthmus.runtime.device import device_of
-from isthmus.runtime.options import SESSION, CallOptions, SessionOptions, Settings, quiet, refuse_unknown, split
+from isthmus.runtime.options import SESSION, CallOptions, SessionOptions, Settings, check_call, quiet, refuse_unknown, split
 from isthmus.runtime.result import Result
 from isthmus.runtime.results import result_of
 from isthmus.threads import Team, uninterrupted
@@ -107,6 +108,8 @@ class Session:
     def call_with(self, algorithm: Algorithm, args: tuple[Any, ...], own: dict[str, Any], **options: Any) -> Result:
         """The same, with the algorithm's arguments in `own` and the options of the call as keywords."""
         date = repeat.now()
+        algorithm.check(args, own)
+        check_call(options)
         watch, say, rehearse = options.pop("watch", quiet), options.pop("say", None), options.pop("rehearse", None)
         if os.getpid() != self._process:
             raise IsthmusError("the session was opened before this process was forked, and its threads are not here; open a session here")
@@ -187,7 +190,9 @@ def check_graph(name: str, graph: Any) -> None:
         stored = str(path).endswith(SUFFIX) or is_store(Path(os.fsdecode(path)))
         got, do = f"the path {path!r}", f"open it with isthmus.open({path!r})" if stored else f"read it with isthmus.read({path!r})"
     elif kind.__module__.startswith("networkx"):
-        got, do = f"a NetworkX {kind.__name__}", "make one with isthmus.read(networkx.to_pandas_edgelist(...))"
+        got, do = f"a NetworkX {kind.__name__}", f"make one with {from_networkx(graph)}"
+    elif isinstance(graph, Session):
+        got, do = str(graph), f"call session.{name}(...)"
     elif graph is None:
         got, do = "None", "open a store with isthmus.open, or read edges with isthmus.read"
     else:
@@ -196,6 +201,9 @@ def check_graph(name: str, graph: Any) -> None:
 
 
 def check_program(program: Any) -> None:
+    name = program if isinstance(program, str) else getattr(program, "__name__", "")
+    if not isinstance(program, Program) and name in ALGORITHMS:
+        raise OptionError(f"run: expected a program, got the algorithm {name}; call isthmus.{name}(graph, ...)")
     if not isinstance(program, Program):
         what = type(program).__name__
-        raise OptionError(f"expected a program, got {what}; decorate a message with @isthmus.monotone or @isthmus.accumulative")
+        raise OptionError(f"run: expected a program, got {what}; decorate a message with @isthmus.monotone or @isthmus.accumulative")

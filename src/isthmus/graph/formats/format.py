@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -78,5 +79,7 @@ class Format:
 def unknown_option(names: list[str], more: str = "") -> OptionError:
     from isthmus.graph.build import CLEANING, READING
 
-    known = ", ".join(sorted((READING | CLEANING) - {"own"}))
-    return OptionError(f"unknown option {', '.join(names)}; known: {known}{f'; {more}' if more else ''}")
+    known = sorted((READING | CLEANING) - {"own"})
+    near = difflib.get_close_matches(names[0], known, 1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    return OptionError(f"unknown option {', '.join(names)}{hint}; known: {', '.join(known)}{f'; {more}' if more else ''}")
