@@ -224,7 +224,7 @@ def by_shell(path: Path, base: Base, allowed: str) -> tuple[str, str]:
 class Child:
     """A process that examines stores, one line of JSON before and after every run."""
 
-    def __init__(self, campaign: Campaign, numbers: list[int]) -> None:
+    def __init__(self, campaign: Any, numbers: list[int]) -> None:
         self.campaign, self.numbers = campaign, numbers
         self._start()
 
@@ -274,7 +274,7 @@ class Child:
         return found
 
 
-def work(campaign: Campaign, numbers: list[int], pipe: int) -> None:
+def work(campaign: Any, numbers: list[int], pipe: int) -> None:
     """The child's life; never returns."""
     code = 1
     try:
@@ -299,17 +299,22 @@ def run(
         answers = sum(len(base.answers) for base in campaign.bases)
         say(f"{len(campaign.bases)} sound stores and {answers} answers in {time.monotonic() - start:.1f} s")
         numbers = list(range(campaign.total)) if only is None else [only]
-        working = [Child(campaign, numbers[k::children]) for k in range(min(children, len(numbers)))]
-        while working := [child for child in working if child.pid]:
-            ready, _, _ = select.select([child.pipe for child in working], [], [], 1.0)
-            for child in working:
-                for number, what, result, details in child.read() if child.pipe in ready else child.stop_if_late():
-                    tally[result] += 1
-                    if result in FAULTS or only is not None:
-                        say(f"store {number}: {what}: {result}: {details}")
+        for number, what, result, details in examined(campaign, numbers, children):
+            tally[result] += 1
+            if result in FAULTS or only is not None:
+                say(f"store {number}: {what}: {result}: {details}")
         seconds = time.monotonic() - start
     say(f"{len(numbers)} stores in {seconds:.0f} s: " + ", ".join(f"{count} {name}" for name, count in tally.most_common()))
     return tally
+
+
+def examined(campaign: Any, numbers: list[int], children: int) -> Iterator[tuple[int, str, str, str]]:
+    """(store, run, outcome, details) of all runs, which happen in child processes."""
+    working = [Child(campaign, numbers[k::children]) for k in range(min(children, len(numbers)))]
+    while working := [child for child in working if child.pid]:
+        ready, _, _ = select.select([child.pipe for child in working], [], [], 1.0)
+        for child in working:
+            yield from child.read() if child.pipe in ready else child.stop_if_late()
 
 
 def main() -> int:

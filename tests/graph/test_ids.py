@@ -238,10 +238,12 @@ def test_an_order_is_compared_with_its_inverse(forge: Callable[..., Store], size
         exchanged = orders[name].copy()
         exchanged[[0, 4]] = exchanged[[4, 0]]
         spoilt = Graph(forge("g", {**lists, **orders, name: exchanged}, order="hub")).ids
-        some = np.array([4])
-        for read in (lambda: spoilt.numbers(1, 3), lambda: spoilt.places(some), lambda: spoilt.numbers_of_natural(some), spoilt.loaded):
+        reads: list[tuple[Callable[..., Any], list[Any]]] = [
+            (spoilt.numbers, [1, 3]), (spoilt.places, [np.array([4])]), (spoilt.numbers_of_natural, [np.array([4])]), (spoilt.loaded, []),
+        ]  # fmt: skip
+        for read, arguments in reads:
             with pytest.raises(StoreError, match=r"order\.to_natural and order\.from_natural are not inverse permutations"):
-                read()
+                read(*arguments)
 
 
 @pytest.mark.parametrize("wrong", [[b"a", b"b", b"b", b"d"], [b"b", b"a", b"c", b"d"], [b"a", b"b", b"d", b"c"]])
@@ -250,7 +252,8 @@ def test_columns_of_string_ids_ascend(forge: Callable[..., Store], sized: Any, w
     sized(id_stretch=2)
     lists = {"out.offsets": np.zeros(5, np.int64), "out.targets": np.zeros(0, np.uint32)}
     for names, cuts in (([b"a", b"b", b"c", b"d"], None), (wrong, (0, 1, 2, 3, 4)), (wrong, (0, 2, 4)), (wrong, (0, 4))):
-        ids = Graph(forge("g", {**lists, "ids.offsets": np.arange(5), "ids.bytes": np.frombuffer(b"".join(names), np.uint8)}, ids="string")).ids
+        text = np.frombuffer(b"".join(names), np.uint8)
+        ids = Graph(forge("g", {**lists, "ids.offsets": np.arange(5), "ids.bytes": text}, ids="string")).ids
         if cuts is None:
             assert ids.to_arrow(np.arange(4)).to_pylist() == ["a", "b", "c", "d"]
             continue

@@ -74,9 +74,9 @@ def test_a_rename_that_cannot_be_undone_either(tmp_path: Path, monkeypatch: pyte
         raise OSError(errno.EROFS, "Read-only file system")
 
     monkeypatch.setattr(files, "fsync_folder", failing)
-    with pytest.raises(OSError, match=r"Input/output error, and the rename cannot be undone \(.*\): the new contents are there"):
-        with replacing(path) as file:
-            file.write(b"new")
+    message = r"Input/output error, and the rename cannot be undone \(.*\): the new contents are there"
+    with pytest.raises(OSError, match=message), replacing(path) as file:
+        file.write(b"new")
     monkeypatch.setattr(os, "replace", replace)
     assert path.read_bytes() == b"new" and names(tmp_path) == ["x"]
 
