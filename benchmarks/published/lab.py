@@ -26,6 +26,7 @@ from isthmus import sizes
 from isthmus.graph.files import BLOCK
 from isthmus.link import device as devices
 from isthmus.programs.bfs import BFS
+from isthmus.programs.declared import Monotone
 from isthmus.programs.program import Facts, State
 from published.cases import LAYERS, Case
 
@@ -46,10 +47,32 @@ def delta_pagerank(delta, degree):
     return 0.85 * delta / degree
 
 
-@ist.monotone(initial="vertex", combine="min", column="label")
-def smallest_label(label):
-    """The papers' components: the smallest label travels. Isthmus's own follows every edge once."""
+@ist.monotone(initial=0, combine="min", column="label")
+def smallest(label):
     return label
+
+
+class SmallestLabel(Monotone):
+    """The papers' components: the smallest label travels. Isthmus's own follows every edge once.
+
+    Labels are the numbers that vertices have in the store. So in hub order hubs have the smallest, as in HyTGraph, which sorts
+    vertices by renumbering them. The answer has the smallest natural number of each component, whatever the order.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(smallest.message, smallest.initial, smallest.combine, None, smallest.column, smallest.sides)
+        self.name = "smallest_label"
+
+    def begin(self, facts: Facts) -> State:
+        return State((np.arange(facts.vertices),), None)
+
+    def result(self, state: State, facts: Facts) -> dict[str, Any]:
+        labels, naturals = state.arrays[0], facts.naturals()
+        if naturals is None:
+            return {self.column: state.given(labels)}
+        least = np.full(labels.size, labels.size)
+        np.minimum.at(least, labels, naturals)
+        return {self.column: least[labels]}
 
 
 @ist.accumulative(initial=1e5, threshold=THRESHOLD, column="current")
@@ -63,7 +86,7 @@ def relaxed_circuit(delta, degree):
 
 
 class PushBFS(BFS):
-    """The papers' BFS: it never turns round."""
+    """The papers' BFS: it never switches to bottom-up search."""
 
     def begin(self, facts: Facts) -> State:
         state = super().begin(facts)
@@ -137,7 +160,7 @@ class Lab:
     def _do(self, case: Case, algorithm: str, hubs: bool, how: dict[str, Any]) -> Run:
         graph = case.hubs_first if hubs else case.graph
         if algorithm == "WCC":
-            result = ist.run(smallest_label(), case.both_ways_hubs_first if hubs else case.both_ways, **how)
+            result = ist.run(SmallestLabel(), case.both_ways_hubs_first if hubs else case.both_ways, **how)
         elif algorithm == "PR":
             result = ist.run(delta_pagerank(), graph, **how)
         elif algorithm == "MST":

@@ -70,6 +70,26 @@ def test_none_stay_where_the_cache_is_switched_off(graph: Any) -> None:
     assert stays["transfer"]["bytes"] < goes["transfer"]["bytes"]
 
 
+def test_a_rerun_follows_all_marked_vertices_it_can(graph: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those that were not active before, on a sparse frontier; and lists that are cut over partitions start no rerun."""
+    slow = tmp_path / "slow.toml"
+    rates = "{ value = 1e8, source = 'made up' }", "{ value = [1e8, 1e8, 1e8, 1e8], source = 'made up' }"
+    slow.write_text(f"base = 'rtx2080ti'\nname = 'slow'\n[link]\nbandwidth = {rates[0]}\ndirect = {rates[1]}\n")
+    found: list[tuple[bool, int]] = []
+    pieces = StayingPartitions.pieces
+
+    def spy(self: StayingPartitions, unit: int, delivery: Any) -> Any:
+        made = pieces(self, unit, delivery)
+        if self._standing.runs[unit]:
+            found.append((self._frontier.list is not None, len(made)))
+        return made
+
+    monkeypatch.setattr(StayingPartitions, "pieces", spy)
+    ist.php(graph, 0, tol=1.0, device=f"model:{slow}", policy="scaph:hvsp", memory="40%")
+    assert any(sparse for sparse, _ in found), "partitions run again while the frontier is sparse"
+    assert all(made for _, made in found), "every rerun has something to run"
+
+
 def test_programs_that_need_an_order_run_every_partition_once(graph: Any, reruns: list[int]) -> None:
     found = ist.minimum_spanning_forest(graph, **DEVICE)
     assert reruns and not any(reruns)

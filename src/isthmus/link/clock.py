@@ -166,12 +166,12 @@ class Clock:
         self._drain()
         start, end = self._last, self._last + seconds
         self._note(resource, start, end, None, len(self._cores) if resource == HOST else 1)
-        self._settle(end)
+        self._make_free(end)
 
     def finish(self) -> Timeline:
         """Run the remaining jobs in order of arrival, wait for everything, and start a new timeline; returns the old one."""
         self._drain()
-        self._settle(self._last)
+        self._make_free(self._last)
         line, self._line = self._line, Timeline(self.now, cores=len(self._cores))
         line.end = self.now
         return line
@@ -181,7 +181,7 @@ class Clock:
             self.run(self.ready() or self.wait())
         self._last = max(self._last, self.now)
 
-    def _settle(self, at: float) -> None:
+    def _make_free(self, at: float) -> None:
         """Make every resource free from an instant on."""
         self.now = self._link = self._last = at
         self._cores = [at] * len(self._cores)

@@ -54,13 +54,13 @@ class Paging:
 
 
 @dataclass(frozen=True)
-class Near:
-    """The device and its memory."""
+class NearMemory:
+    """The device's memory, and how fast its kernels use it."""
 
     bytes: int
     bandwidth: float
     push_share: float  # of that bandwidth, reached by a kernel that pushes along edges
-    update_bytes: int  # of near memory touched per edge, besides the edge
+    update_bytes: int  # of near memory accessed per edge, besides the edge
     launch_seconds: float
 
 
@@ -80,7 +80,7 @@ class Device:
     name: str
     link: Bus
     managed: Paging
-    near: Near
+    near: NearMemory
     host: Host
     sources: dict[str, str]  # of every figure, by "section.key"
 
@@ -94,7 +94,7 @@ class Device:
         )
 
 
-SECTIONS: dict[str, type[Any]] = {"link": Bus, "managed": Paging, "near": Near, "host": Host}
+SECTIONS: dict[str, type[Any]] = {"link": Bus, "managed": Paging, "near": NearMemory, "host": Host}
 
 
 def builtin() -> list[str]:

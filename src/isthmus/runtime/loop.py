@@ -26,7 +26,7 @@ from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime.checkpoint import Checkpoint
 from isthmus.runtime.desk import Desk
 from isthmus.runtime.modelled import Modelled
-from isthmus.runtime.settling import SettlingPartitions, worth_it
+from isthmus.runtime.settling import SettlingPartitions, should_settle
 from isthmus.runtime.staying import StayingPartitions
 from isthmus.runtime.tasks import HeldWork, TaskWork
 from isthmus.runtime.trace import Iteration, Trace
@@ -71,7 +71,7 @@ class Loop:
         self.recompute = recipe.recompute and reruns and not program.levels and not self.again
         queue = self.staying is not None and reruns
         self.frontier.loose = bool(self.again) or self.recompute or queue
-        if self.again or queue or not recipe.turns:
+        if self.again or queue or not recipe.bottom_up:
             program.unordered(self.state)
 
     def run(self) -> None:
@@ -117,7 +117,7 @@ class Loop:
         self.learn(record)
         if self.checkpoint is not None and self.checkpoint.due():
             self.checkpoint.write(self.number)
-        if self.settling is None and self.may_settle() and worth_it(self.trace, self.desk.sides[0]):
+        if self.settling is None and self.may_settle() and should_settle(self.trace, self.desk.sides[0]):
             self.begin_to_settle()
 
     # Cached lists, served before any transfer
@@ -230,19 +230,20 @@ class Loop:
         for kind, begin, end in zip(groups.choices.tolist(), groups.cuts[:-1].tolist(), groups.cuts[1:].tolist(), strict=True):
             tasks += self.desk.engines[NAMES[kind]].tasks(side, groups.partitions[begin:end], self.desk.buffers.room)
         if len(tasks) == 1 and tasks[0].partitions.size == activity.active.size:
-            tasks[0].whole = True
+            tasks[0].all_active = True
         return tasks
 
     def ordered(self, tasks: list[Task], frontier: Frontier) -> list[Task]:
-        """Tasks in order of contribution, if the recipe asks for it and the program defines it."""
-        known = self.program.contribution(self.state) if self.recipe.order == "contribution" and len(tasks) > 1 else None
-        if known is None:
+        """Tasks in order of contribution, if the recipe asks for it: by deltas, or as they are stored, in hub order."""
+        if self.recipe.order != "contribution" or len(tasks) < 2:
             return tasks
+        stages, deltas = np.array([task.engine.stage for task in tasks]), self.program.contribution(self.state)
+        if deltas is None:
+            return [tasks[k] for k in contribution.order(stages).tolist()]
         by_side = {
-            side.name: contribution.priorities(frontier, side.partitions, side.lists, *known, self.team)
+            side.name: contribution.priorities(frontier, side.partitions, side.lists, deltas, self.team)
             for side in {task.side.name: task.side for task in tasks}.values()
         }
-        stages = np.array([task.engine.stage for task in tasks])
         priorities = np.array([by_side[task.side.name][task.partitions].sum() for task in tasks])
         return [tasks[k] for k in contribution.order(stages, priorities).tolist()]
 

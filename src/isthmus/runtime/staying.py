@@ -98,26 +98,32 @@ class StayingPartitions(Work):
     def evict(self, unit: int) -> None:
         self._kept.evict(unit)
 
-    def look(self, schedule: Schedule, standing: Standing) -> None:
+    def update_pending(self, schedule: Schedule, standing: Standing) -> None:
         """Count the marked vertices of each partition that has run; needed only when no partition waits for its first run."""
         assert isinstance(schedule, Levels)
-        parts = self._side.partitions
         if not schedule.first_run_waits(standing):
             for p in self._kept:
                 if standing.runs[p]:
-                    standing.pending[p] = np.count_nonzero(self._frontier.next_marks[parts.first[p] : parts.last[p]])
+                    standing.pending[p] = np.count_nonzero(self._frontier.next_marks[self._whole(p)])
+
+    def _whole(self, p: int) -> slice:
+        """The vertices whose whole lists a partition holds: only these can run again."""
+        parts, lists = self._side.partitions, self._side.lists
+        first, last = int(parts.first[p]), int(parts.last[p])
+        return slice(first + int(lists.begins[first] < parts.cuts[p]), last - int(lists.ends[last - 1] > parts.cuts[p + 1]))
 
     def kept(self, unit: int) -> Delivery:
         """The delivery of a near partition. It is counted for the engine that brought it, or for the cache."""
         parts, place, side = self._side.partitions, self._kept.place(unit), self._side
         at = np.array([unit])
-        runs = Ranges(
+        ranges = Ranges(
             parts.first[at], parts.last[at], parts.cuts[at], parts.cuts[at + 1], np.array([place.base]),
             np.array([place.weight_base if side.weight_width else place.base]),
         )  # fmt: skip
-        edges: Ranges | Rows = runs if self._frontier.list is None else as_rows(runs, self._frontier, side)
+        again = self._standing.runs[unit] > 0  # for any vertex that was marked, not only those that were active
+        edges: Ranges | Rows = ranges if again or self._frontier.list is None else as_rows(ranges, self._frontier, side)
         came = unit in self.moved
-        delivery = Delivery(Task(self._engine if came else self._held, side, at), place.targets, place.weights, edges, runs=runs)
+        delivery = Delivery(Task(self._engine if came else self._held, side, at), place.targets, place.weights, edges, whole=ranges)
         if came:
             moved = self.moved.pop(unit)
             delivery.bytes, delivery.requests = moved.bytes, moved.requests
