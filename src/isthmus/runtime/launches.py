@@ -7,7 +7,8 @@ vertices are set aside, and `source` reads those. `edge` reads and writes the li
 minimum or a maximum improves a vertex in the end does not depend on the order of its edges.
 
 A launch is what the modelled clock charges as one: a task whose kernel fetches its edges itself, otherwise a delivery, and each
-further run of a delivery. Launches run one after the other. Only active vertices are copied, as `source` reads no others.
+further run of a delivery. Launches run one after the other. Only active vertices are copied, as `source` reads no others. The copy is the host's, no part of
+near memory.
 """
 
 from __future__ import annotations
