@@ -68,7 +68,7 @@ def steps(value):  # type: ignore[no-untyped-def]
     ({"threads": "2"}, "threads: expected a whole number, got '2'"),
     ({"memory": 0.1}, r"memory: expected a size such as 512MB.* got 0\.1; write 10% for that share of the edges"),
     ({"memory": "0.25"}, r"got '0\.25'; write 25% for that share"),
-    ({"without": "cache"}, r"without: expected a tuple of names such as \('cache',\), got 'cache'"),
+    ({"without": "cache"}, r"without: expected several names, such as \('cache',\), got 'cache'"),
 ])  # fmt: skip
 def test_values_of_options(graph: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):

@@ -1,7 +1,7 @@
 """User ids and vertex numbers. The id map stays in the store; a look-up reads the few blocks it needs.
 
-A look-up of a name reads a name for every step of a search. Who asks for many vertices one by one would wait for reads
-most of the time, so after some look-ups a small id map is held in memory.
+A look-up of a name reads a name for every step of a binary search. Looking up many vertices one by one would be mostly
+waiting for reads, so after some look-ups a small id map is held in memory.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ vertices are set aside, and `source` reads those. `edge` reads and writes the li
 minimum or a maximum improves a vertex in the end does not depend on the order of its edges.
 
 A launch is what the modelled clock charges as one: a task whose kernel fetches its edges itself, otherwise a delivery, and each
-further run of a delivery. Launches run one after the other. Only active vertices are copied, as `source` reads no others. The copy is the host's, no part of
-near memory.
+further run of a delivery. Launches run one after the other. Only active vertices are copied, as `source` reads no others. The
+copy is the host's, no part of near memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from isthmus.engines.engine import Delivery, Ranges, Rows, Task
-from isthmus.engines.zero_copy import runs
+from isthmus.engines.zero_copy import stretches
 from isthmus.frontier import Frontier
 from isthmus.link.link import Array
 from isthmus.programs.program import Program, State
@@ -38,7 +38,7 @@ class Launches:
         self._task = task if task.engine.streams else None
         if task.engine.streams:
             parts = task.side.partitions
-            for begin, end in runs(task.partitions):
+            for begin, end in stretches(task.partitions):
                 self._take_range(int(parts.first[begin]), int(parts.last[end - 1]), frontier)
         elif isinstance(edges, Rows):
             self._take(edges.vertices)
