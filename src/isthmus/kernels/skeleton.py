@@ -1,7 +1,8 @@
 """The loops that every program shares, with the program's own scalar functions compiled into them.
 
 A program is given as source text: `source(u, degree, state, params)`, computed once per active vertex, and
-`edge(x, u, v, w, state, params)`, which returns whether v becomes active. Text and loops become a module named by their hash,
+`edge(x, u, v, w, state, params)`, which returns whether v becomes active. `source` gets the loops' `before`: `state` itself or,
+on a modelled device, `state` as a launch found it (`runtime/launches.py`). Text and loops become a module named by their hash,
 so that its machine code is found again on the next run. (A closure over a compiled function would not be.)
 
 Two loops deliver edges: `push_rows` for a list of active vertices whose edges lie anywhere in a buffer, and
@@ -49,7 +50,8 @@ LOOPS = '''
 
 @compiled
 def push_rows(
-    vertices, begins, weight_begins, lengths, row, skip, edges, list_begins, list_ends, targets, weights, state, params, marks, queue, used
+    vertices, begins, weight_begins, lengths, row, skip, edges, list_begins, list_ends, targets, weights, state, before, params, marks,
+    queue, used
 ):
     """Edges of vertices[row:], from the skip-th edge of the first on, `edges` in all. Returns entries in `queue`."""
     while edges > 0:
@@ -58,7 +60,7 @@ def push_rows(
             row += 1
             continue
         u = np.int64(vertices[row])
-        x = source(u, list_ends[u] - list_begins[u], state, params)
+        x = source(u, list_ends[u] - list_begins[u], before, params)
         at = begins[row] + skip
         {first_weight_of_row}
         for j in range(count):
@@ -77,8 +79,8 @@ def push_rows(
 
 @compiled
 def push_range(
-    first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, targets, weights, state, params, marks, queue,
-    used
+    first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, targets, weights, state, before, params, marks,
+    queue, used
 ):
     """Edges begin:end of the active vertices first:last; edge e lies at targets[e - base], weights[e - weight_base]."""
     for u in range(first, last):
@@ -87,7 +89,7 @@ def push_range(
         low, high = max(list_begins[u], begin), min(list_ends[u], end)
         if low >= high:
             continue
-        x = source(u, list_ends[u] - list_begins[u], state, params)
+        x = source(u, list_ends[u] - list_begins[u], before, params)
         for e in range(low, high):
             if e + AHEAD < end:
                 prefetch(state[{prefetched}], np.int64(targets[e - base + AHEAD]))
@@ -104,7 +106,8 @@ PULL = '''
 
 @compiled
 def push_rows(
-    vertices, begins, weight_begins, lengths, row, skip, edges, list_begins, list_ends, targets, weights, state, params, marks, queue, used
+    vertices, begins, weight_begins, lengths, row, skip, edges, list_begins, list_ends, targets, weights, state, before, params, marks,
+    queue, used
 ):
     while edges > 0:
         count = min(lengths[row] - skip, edges)
@@ -126,8 +129,8 @@ def push_rows(
 
 @compiled
 def push_range(
-    first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, targets, weights, state, params, marks, queue,
-    used
+    first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, targets, weights, state, before, params, marks,
+    queue, used
 ):
     for v in range(first, last):
         low, high = max(list_begins[v], begin), min(list_ends[v], end)
@@ -145,7 +148,8 @@ SEEK = '''
 
 @compiled
 def seek_rows(
-    vertices, begins, weight_begins, lengths, row, skip, edges, list_begins, list_ends, targets, weights, state, params, marks, queue, used
+    vertices, begins, weight_begins, lengths, row, skip, edges, list_begins, list_ends, targets, weights, state, before, params, marks,
+    queue, used
 ):
     while edges > 0:
         count = min(lengths[row] - skip, edges)
@@ -167,8 +171,8 @@ def seek_rows(
 
 @compiled
 def seek_range(
-    first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, targets, weights, state, params, marks, queue,
-    used
+    first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, targets, weights, state, before, params, marks,
+    queue, used
 ):
     for u in range(first, last):
         if (not all_active and active[u] == 0) or marks[u]:

@@ -42,6 +42,8 @@ class Monotone(Program):
     order.
     """
 
+    spread_array = 0
+
     def __init__(self, message: Message, initial: Any, combine: str, start: Any, column: str, sides: tuple[str, ...]) -> None:
         if combine not in COMBINE:
             raise rule(message, f"combine: expected one of {', '.join(COMBINE)}, got {combine!r}")

@@ -77,6 +77,7 @@ class Program(ABC):
     pulls: bool = False  # follows the edges backwards, summing up what arrives; needs `all_active`
     max_iter: int | None = None
     prefetched_array: int = 0  # the state array that an edge reads or writes at its head; kernels prefetch it
+    spread_array: int | None = None  # the state array that `source` reads at the tail and `edge` changes at the head
     state_bytes: int = 8  # near memory per vertex
     solve_bytes: int = 0  # further near memory per vertex while `solve` runs
     levels: bool = False  # runs faster while each iteration is one level of a breadth-first search
