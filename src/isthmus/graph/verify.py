@@ -117,7 +117,7 @@ def check_lists(store: Store, side: str, verdict: Verdict, pool: Pool, progress:
         forward = backward = loops = 0
         for begin in range(int(offsets[0]), int(offsets[-1]), sizes.now.verified_arcs):
             end = min(begin + sizes.now.verified_arcs, int(offsets[-1]))
-            # One arc of overlap, so that the order is checked across the cut, too.
+            # Overlap by one arc, so that the order is also checked across the cut.
             overlap = 1 if begin > offsets[0] else 0
             targets = store.read(f"{side}.targets", begin - overlap, end)
             weights, problem = weight_bits(store, side, begin - overlap, end)

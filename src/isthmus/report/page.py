@@ -1,4 +1,4 @@
-"""A run, or several of the same job, as one HTML page: no script, nothing loaded from elsewhere."""
+"""A run, or several runs of one algorithm with different recipes, as one HTML page: no script, nothing loaded from elsewhere."""
 
 from __future__ import annotations
 

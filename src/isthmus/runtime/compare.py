@@ -1,4 +1,4 @@
-"""Runs one job with several recipes. They take turns, so that other load on the machine affects all, and their answers must agree."""
+"""Runs an algorithm with several recipes. They take turns, so that other load on the machine affects all; their answers must agree."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def compare(
     def attempt(name: str, number: int) -> Run | None:
         begin(name, number)
         try:
-            return judge.heard(name, run(graph, *args, policy=name, **options))
+            return judge.checked(name, run(graph, *args, policy=name, **options))
         except (UnknownVertexError, ProgramError, DisagreementError):
             raise  # every recipe would fail in the same way
         except IsthmusError as error:
@@ -137,8 +137,8 @@ class Judge:
         self._tolerance = tolerance
         self._first: tuple[str, Result] | None = None
 
-    def heard(self, name: str, result: Result) -> Run:
-        """Raise DisagreementError unless this answer agrees with the first."""
+    def checked(self, name: str, result: Result) -> Run:
+        """The run without its answer. Raises DisagreementError unless this answer agrees with the first."""
         self._first = self._first or (name, result)
         other, answer = self._first
         if where := difference(answer, result, self._tolerance):

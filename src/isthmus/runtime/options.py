@@ -34,7 +34,7 @@ class CallOptions(TypedDict, total=False):
     """Further options of a single call."""
 
     watch: Watch  # called after every iteration
-    say: Say | None  # called with messages for the user, by any thread; None: standard error is told of compiling, and nothing else
+    say: Say | None  # called with messages for the user, by any thread; None: those about compiling go to standard error, others nowhere
     checkpoint: str | Path | None  # a folder for checkpoints
     checkpoint_every: float  # minutes
     restart: bool  # remove existing checkpoints and start over
@@ -47,7 +47,7 @@ class RunOptions(SessionOptions, CallOptions, total=False):
 
 
 SESSION = tuple(SessionOptions.__annotations__)
-CALL = tuple(CallOptions.__annotations__)  # the last, `rehearse`, is for plans and not told to users
+CALL = tuple(CallOptions.__annotations__)  # the last, `rehearse`, is for plans; users do not see it
 ELSEWHERE = {  # what other libraries call an option
     "damping": "alpha", "damping_factor": "alpha", "max_iterations": "max_iter", "iterations": "max_iter",
     "tolerance": "tol", "epsilon": "tol", "eps": "tol",

@@ -64,7 +64,7 @@ class TableSource(EdgeSource):
             self.notes = (naming.ignored(name, len(self._ignored), maybe[0]),)
 
     def _weight_column(self, names: list[str]) -> str | None:
-        """The column of the weights: the one asked for, else one that is named so."""
+        """The column of the weights: the one that was requested, else one with a usual name for weights."""
         asked = self.options.weight
         if asked is None:
             taken = (self.options.source, self.options.target)
@@ -129,7 +129,7 @@ class TableSource(EdgeSource):
             row += batch.num_rows
 
     def _cuts(self, batch: Any) -> list[int]:
-        """Where to cut a batch into blocks. Ids of a dictionary may be many times the bytes of the batch, so that they are counted."""
+        """Where to cut a batch into blocks. Decoded ids may take many times the bytes of the batch, so they are counted."""
         rows = batch.num_rows
         if self.ids != "string":
             return [*range(0, rows, sizes.now.block_edges), rows]
