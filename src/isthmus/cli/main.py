@@ -121,7 +121,7 @@ def nearest(command: Any, context: Any, error: Any) -> str | None:
         meant = f"--{ELSEWHERE.get(error.option_name.lstrip('-').replace('-', '_'), '').replace('_', '-')}"
         return meant if meant in options else None
     if "No such command" in error.message and "Did you mean" not in error.message:
-        close = difflib.get_close_matches(context.args[0] if context.args else error.message.split("'")[1], command.list_commands(context), 1)
+        close = difflib.get_close_matches(error.message.split("'")[1], command.list_commands(context), 1)
         return close[0] if close else None
     return None
 

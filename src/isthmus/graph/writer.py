@@ -21,7 +21,15 @@ import numpy as np
 from isthmus.errors import BudgetError, OptionError, StoreError
 from isthmus.graph.blocks import checksums
 from isthmus.graph.files import (
-    BLOCK, Array, aligned_empty, exchanged, fsync_folder, open_direct, refuse_address, sync_or_undo, write_all,
+    BLOCK,
+    Array,
+    aligned_empty,
+    exchanged,
+    fsync_folder,
+    open_direct,
+    refuse_address,
+    sync_or_undo,
+    write_all,
 )  # fmt: skip
 from isthmus.graph.manifest import NAME, Manifest, Section
 from isthmus.graph.sealing import digest

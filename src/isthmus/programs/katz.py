@@ -103,6 +103,7 @@ class Katz(Program):
 
     def _too_large(self) -> str:
         growth, totals = self.growth, self._totals[len(self._totals) // 2 :]
+        totals = totals[1 - len(totals) % 2 :]  # an even number of steps: on a bipartite graph they go forth and back
         if len(totals) >= AVERAGED:
             growth = min(growth, float(np.exp((totals[-1] - totals[0]) / (len(totals) - 1))) / self.alpha)
         if not growth < np.inf:

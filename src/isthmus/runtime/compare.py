@@ -124,7 +124,7 @@ def compare(
 
 
 def names_of(policies: Any) -> list[str]:
-    names: list[Any] = list(policies) if isinstance(policies, Iterable) else [None]
+    names: list[Any] = list(policies) if isinstance(policies, Iterable) else [policies]
     if not all(isinstance(name, str) for name in names):
         raise OptionError(f"policies: expected names of recipes, got {policies!r}")
     return names

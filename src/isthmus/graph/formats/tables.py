@@ -58,6 +58,7 @@ class TableSource(EdgeSource):
         self.check_schema(schema, self.name)
         self._ignored = [field.name for field in schema if field.name not in self.columns]
         self._huge = False
+        self._unsigned = self.weighted and pa.types.is_unsigned_integer(value_type(schema.field(self._weight).type))
         maybe = [field.name for field in schema if field.name in self._ignored and is_number(field.type)]
         if maybe and not self.weighted and options.weight is None:
             self.notes = (naming.ignored(name, len(self._ignored), maybe[0]),)
@@ -115,6 +116,8 @@ class TableSource(EdgeSource):
                 raise GraphFormatError(f"{self.name}: ids below 0 and above 2**63 - 1 in one table; no 64-bit type holds both")
             yield block
         self.weight_dtype = kind
+        if self._unsigned and kind == "float64":
+            self.notes = (*self.notes, naming.rounded(self.name))
 
     def _pieces(self) -> Iterator[tuple[int, Any]]:
         """(first row, rows) of blocks."""
@@ -377,7 +380,8 @@ def as_arrow(column: Array, name: str) -> Any:
     if name != "weight" and not column.size and column.dtype == np.float64:
         column = column.astype(np.int64)
     if name != "weight" and column.dtype.kind not in "iuUSO":
-        raise GraphFormatError(f"arrays: {name} holds {column.dtype}, expected integers or strings as ids{whole_hint(column.dtype.kind == 'f')}")
+        hint = whole_hint(column.dtype.kind == "f")
+        raise GraphFormatError(f"arrays: {name} holds {column.dtype}, expected integers or strings as ids{hint}")
     try:
         return pa.array(np.ascontiguousarray(column, column.dtype.newbyteorder("=")))
     except (pa.ArrowException, OverflowError, UnicodeError) as error:
