@@ -42,12 +42,14 @@ _WHERE = {
     "BudgetError": ("isthmus.errors", "BudgetError"),
     "ProgramError": ("isthmus.errors", "ProgramError"),
     "UnknownVertexError": ("isthmus.errors", "UnknownVertexError"),
+    "BatchError": ("isthmus.errors", "BatchError"),
     "PluginError": ("isthmus.errors", "PluginError"),
     "IsthmusWarning": ("isthmus.errors", "IsthmusWarning"),
 }
 
 if TYPE_CHECKING:
     from isthmus.errors import (
+        BatchError,
         BudgetError,
         GraphFormatError,
         IsthmusError,
