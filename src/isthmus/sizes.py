@@ -51,6 +51,7 @@ class Sizes:
     trial_seconds: float = 0.05  # seconds of a portion that is timed
 
     # A changing graph
+    settled_alone: int = 1 << 21  # edges that one thread follows to bring an answer up to date; all threads go on from there
     few_changes: int = 1 << 9  # changed arcs; one thread applies this few sooner than a team
 
     # A run

@@ -82,6 +82,7 @@ class Program(ABC):
     needs_spare_memory: bool = False  # uses the rest of the budget, so that no cache gets it
     reruns: bool = False  # a vertex may be followed again in the same iteration, see `again`
     follows_each_vertex_once: bool = False  # so there is nothing to cache
+    live: bool = False  # it goes on from an earlier answer, with loops of its own for that
     settles: int = 0  # 0: no; else it may run in any order, without `before` and `after`: 1: smaller values are more urgent, -1: larger
     columns: tuple[Column, ...] = ()  # what the columns of its result hold; those not declared hold plain numbers
     given: tuple[tuple[Any, ...], dict[str, Any]]  # the arguments it was made from, which identify its runs

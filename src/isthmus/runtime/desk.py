@@ -80,6 +80,12 @@ class Holdings:
         self._model_links: dict[tuple[str, ...], ModelLink] = {}  # in front of resident edges, by the names of their arrays
         self.loaded = Moved()  # since the current run began
 
+    def follow(self, snapshot: Snapshot) -> None:
+        """Serve this snapshot from now on; what is near of another one is let go."""
+        if snapshot is not self._snapshot:
+            self.close()
+            self._snapshot = snapshot
+
     def count_anew(self) -> Moved:
         """Start a new count of loaded bytes, and return it."""
         self.loaded = Moved()

@@ -96,13 +96,14 @@ class Session:
         """The same, with the algorithm's arguments in `own` and the options of the call as keywords."""
         date = repeat.now()
         watch, say, rehearse = options.pop("watch", quiet), options.pop("say", None), options.pop("rehearse", None)
-        with self._lock:
+        with self._lock, self.graph.reading():
             if not self._release.alive:
                 raise OptionError("the session is closed")
             if self._busy:
                 raise IsthmusError("the session is running: a program must not start another run of the same session")
             self._busy = True
             try:
+                self.holdings.follow(self.graph.snapshot)
                 if rehearse is not None:
                     rehearsal = Rehearsal(self, algorithm.name, rehearse)
                     algorithm(rehearsal, *args, **own)
