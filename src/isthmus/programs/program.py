@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -91,6 +92,14 @@ class Program(ABC):
         program = super().__new__(cls)
         program.given = given, named
         return program
+
+    def resumed(self, state: State) -> Self:
+        """A copy of this program that goes on from `state` instead of beginning, and leaves the answer there."""
+        fresh = copy.copy(self)
+        fresh.begin = lambda facts: state  # type: ignore[method-assign]
+        fresh.result = lambda state, facts: {}  # type: ignore[method-assign]
+        fresh.summary = lambda columns, state: {}  # type: ignore[method-assign]
+        return fresh
 
     def table_bytes(self, graph: Snapshot) -> int:
         """Near memory beside `state_bytes` per vertex, for tables that depend on the graph's lists."""

@@ -10,9 +10,11 @@ from isthmus.programs.algorithm import Algorithm
 from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.programs.declared import Monotone
 from isthmus.programs.program import Program
+from isthmus.programs.spreading import Spreading
 from isthmus.runtime.session import Session
 from isthmus.stream.maintained import Maintained
 from isthmus.stream.monotone import MaintainedMonotone
+from isthmus.stream.spreading import MaintainedSpreading
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ def maintained(asked: Any, session: Session) -> Maintained:
             raise OptionError(f"{live.title}: {str(error).split('() ', 1)[-1]}") from None
     if isinstance(asked, Monotone):
         return MaintainedMonotone(asked, session, name)
+    if isinstance(asked, Spreading):
+        return MaintainedSpreading(asked, session, name)
     if isinstance(asked, Program):
         raise ProgramError(f"{asked.name} cannot be kept current: it is neither monotone nor accumulative")
     raise OptionError(f"expected a program such as isthmus.SSSP(source=7), got {type(asked).__name__}")
