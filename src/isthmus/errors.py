@@ -28,7 +28,7 @@ class StoreError(IsthmusError):
 
 
 class BudgetError(IsthmusError):
-    """A memory budget too small for the job."""
+    """A memory budget too small for the run."""
 
     exit_code = 5
 
@@ -61,4 +61,4 @@ class PluginError(IsthmusError):
 
 
 class IsthmusWarning(UserWarning):
-    """Something about an answer that the user should know, such as edges that count 1 for want of weights."""
+    """Something about an answer that the user should know, such as that every edge counts as 1 because the graph has no weights."""

@@ -1,8 +1,13 @@
-"""Active vertices: a byte map, and a queue while there are few (Grus's bitmap-directed frontier).
+"""Active vertices: a byte map, and a queue for each thread while there are few.
 
 Kernels mark a vertex in the byte map of the next iteration, atomically. The thread that marks it first puts it in its own
 queue. While the queues hold every marked vertex, the frontier is sparse and inactive vertices cost nothing: road networks
 need thousands of iterations. When a queue overflows, only the byte map is used.
+
+This is not Grus's bitmap-directed frontier, which writes bytes without atomics and then makes its queue by a scan of the whole map.
+On a processor an atomic mark costs little more than a write, and a scan in every iteration would be most of the time on road networks. A
+modelled device is charged for Grus's: plain writes, which are part of an edge's update, and a scan of a byte per vertex in
+every iteration, for all recipes alike (`runtime/modelled.py`).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import pytest
 from tests.caches import quiet
 
 import isthmus as ist
-from isthmus.cli.console import counted, people, plain, rate
+from isthmus.cli.console import counted, plain, rate, short_count
 from isthmus.cli.main import main
 
 COMMAND = [sys.executable, "-m", "isthmus.cli.main"]
@@ -349,7 +349,7 @@ def test_no_terminal_no_progress_bar(tmp_path: Path) -> None:
     ("count", "wanted"), [(0, "0"), (7.84, "7.84"), (999, "999"), (999.6, "1 k"), (1234567, "1.23 M"), (5e9, "5 G"), (2e12, "2 T")]
 )
 def test_numbers_for_people(count: float, wanted: str) -> None:
-    assert people(count) == wanted
+    assert short_count(count) == wanted
 
 
 def test_words_for_people() -> None:

@@ -23,6 +23,7 @@ from isthmus.graph.sealing import digest, sealed
 MANIFEST = "manifest.json"
 Random = np.random.Generator
 Array = Any
+LAYERS = (300, 300, 100)  # vertices of each layer of the neural network
 
 
 @dataclass
@@ -34,6 +35,7 @@ class Base:
     other: Path
     directed: bool
     weighted: bool
+    layered: bool  # a neural network
     source: Any
     answers: dict[int, Any] = field(default_factory=dict)  # by the job's number
 
@@ -45,22 +47,33 @@ def bases(folder: Path) -> list[Base]:
         made(folder, "web", directed=True, weights=None, ids="dense", order="hub"),
         made(folder, "names", directed=True, weights=np.float32, ids="string", order="natural"),
         made(folder, "friends", directed=False, weights=np.float64, ids="string", order="hub"),
+        made(folder, "neurons", directed=True, weights=np.float64, ids="int", order="hub", layered=True),
     ]
 
 
-def made(folder: Path, name: str, directed: bool, weights: Any, ids: str, order: str) -> Base:
+def made(folder: Path, name: str, directed: bool, weights: Any, ids: str, order: str, layered: bool = False) -> Base:
     paths = [folder / f"{name}.isthmus", folder / f"{name}-other.isthmus"]
     for seed, path in enumerate(paths):
         random = np.random.default_rng(seed)
         n, m = 1500, 9000
         ends = (n * random.random((2, m)) ** [[2.0], [1.5]]).astype(np.int64)  # skewed degrees
         ends[:, :n] = [np.arange(n), (np.arange(n) + 1) % n]  # connected, and the same vertices in both stores
+        if layered:
+            ends = edges_between_layers(random, m)
         columns: dict[str, Any] = {"source": named(ends[0], ids), "target": named(ends[1], ids)}
         if weights is not None:
             columns["weight"] = random.integers(1, 100, m).astype(weights)
         kind = None if weights is None else np.dtype(weights).name
         ist.ingest(pa.table(columns), path, directed=directed, order=order, weight_dtype=kind).close()
-    return Base(name, *paths, directed, weights is not None, named(np.array([0]), ids)[0])
+    return Base(name, *paths, directed, weights is not None, layered, named(np.array([0]), ids)[0])
+
+
+def edges_between_layers(random: Random, count: int) -> Array:
+    """Every edge leads to the next of LAYERS; every vertex has one."""
+    first, second, third = LAYERS
+    tails = np.append(np.arange(first + second), random.integers(0, first + second, count - first - second))
+    places = np.append(np.arange(first + second), random.integers(0, 1 << 30, count - first - second))
+    return np.array([tails, np.where(tails < first, first + places % second, first + second + places % third)])
 
 
 def named(numbers: Array, ids: str) -> Any:
@@ -271,6 +284,7 @@ def forged_lists(copy: Copy, random: Random) -> Iterator[Forgery]:
         yield entry(offsets, "reversed", turn_round)
         yield entry(targets, "lists not sorted", random.shuffle, CONTRADICTION)
         yield entry(targets, "one edge leads elsewhere", shift(at, 7, n), CONTRADICTION)
+        yield entry(targets, "every second edge is parallel to the one before", halve, CONTRADICTION)
         yield entry(targets, "all edges lead to one vertex", fill(vertex), CONTRADICTION)
         yield entry(offsets, "one vertex has all edges", one_has_all(vertex, arcs), CONTRADICTION)
 
@@ -281,6 +295,11 @@ def sides(copy: Copy, kind: str) -> list[str]:
 
 def fill(value: Any) -> Callable[[Array], None]:
     return lambda entries: entries.fill(value)
+
+
+def halve(entries: Array) -> None:
+    """Repeat every second entry."""
+    entries[1::2] = entries[: entries.size // 2 * 2 : 2]
 
 
 def turn_round(entries: Array) -> None:
@@ -322,8 +341,8 @@ def one_has_all(vertex: int, arcs: int) -> Callable[[Array], None]:
 def forged_counts(copy: Copy) -> Iterator[Forgery]:
     manifest = copy.manifest
     for name in ("vertices", "edges", "arcs", "self_loops"):
-        for change in (-1, 1, 1000, 2**40):
-            yield member(f"{name} {change:+}", {name: max(0, manifest[name] + change)})
+        for change in (-1, 1, 1000, 2**40) if manifest[name] else (1, 1000, 2**40):
+            yield member(f"{name} {change:+}", {name: manifest[name] + change})
     fewer = {"edges": manifest["edges"] + 1, "self_loops": manifest["self_loops"] + 2}
     if not manifest["directed"]:
         yield member("more self loops, and as many arcs", fewer, CONTRADICTION)
@@ -356,11 +375,16 @@ def typed(name: str, dtype: str) -> Callable[[Copy], None]:
 
 
 def forged_weights(copy: Copy, random: Random) -> Iterator[Forgery]:
-    at, kind = int(random.integers(copy.manifest["arcs"])), copy.entries("out.weights").dtype.kind
+    at, dtype = int(random.integers(copy.manifest["arcs"])), copy.entries("out.weights").dtype
+    kind = dtype.kind
     for side in sides(copy, "weights"):
         for value in (-1, -1000000):
             yield entry(f"{side}.weights", f"weight {value}", put(at, value))
         yield entry(f"{side}.weights", "all weights negative", negate)
+        largest = np.finfo(dtype).max if kind == "f" else np.iinfo(dtype).max
+        for value in (0, largest):
+            yield entry(f"{side}.weights", f"weight {value}", put(at, value), CONTRADICTION)
+            yield entry(f"{side}.weights", f"all weights {value}", fill(value), CONTRADICTION if copy.manifest["directed"] else ANOTHER)
         for value in (np.nan, np.inf, -np.inf) if kind == "f" else ():
             yield entry(f"{side}.weights", f"weight {value}", put(at, value))
             yield Forgery(f"{side}.weights: weight {value}, negative ones claimed", claimed(f"{side}.weights", at, value))

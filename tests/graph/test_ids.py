@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -223,3 +224,47 @@ def test_an_order_that_is_no_permutation(forge: Callable[..., Store], wrong: int
         for read in (graph.snapshot.naturals, graph.snapshot.from_naturals, lambda graph=graph: graph.ids.number(3)):
             with pytest.raises(StoreError, match=r"order\.\w+ (has an entry that is not a vertex|and order\.\w+ are not inverse)"):
                 read()
+
+
+def test_an_order_is_compared_with_its_inverse(forge: Callable[..., Store], sized: Any) -> None:
+    """Each of the two is a permutation; read in pieces, by many or few at a time, they must belong together."""
+    sized(degree_vertices=2)
+    lists = {"out.offsets": np.zeros(6, np.int64), "out.targets": np.zeros(0, np.uint32)}
+    orders = {"order.to_natural": np.array([1, 2, 0, 3, 4], np.uint32), "order.from_natural": np.array([2, 0, 1, 3, 4], np.uint32)}
+    for name in ORDERS:
+        sound = Graph(forge("g", {**lists, **orders}, order="hub")).ids
+        assert [*sound.numbers(0, 2), *sound.numbers(2, 5)] == [2, 0, 1, 3, 4]
+        assert sound.places(np.arange(5)).tolist() == [1, 2, 0, 3, 4] and sound.numbers_of_natural(np.array([0, 4])).tolist() == [2, 4]
+        exchanged = orders[name].copy()
+        exchanged[[0, 4]] = exchanged[[4, 0]]
+        spoilt = Graph(forge("g", {**lists, **orders, name: exchanged}, order="hub")).ids
+        reads: list[tuple[Callable[..., Any], list[Any]]] = [
+            (spoilt.numbers, [1, 3]), (spoilt.places, [np.array([4])]), (spoilt.numbers_of_natural, [np.array([4])]), (spoilt.loaded, []),
+        ]  # fmt: skip
+        for read, arguments in reads:
+            with pytest.raises(StoreError, match=r"order\.to_natural and order\.from_natural are not inverse permutations"):
+                read(*arguments)
+
+
+@pytest.mark.parametrize("wrong", [[b"a", b"b", b"b", b"d"], [b"b", b"a", b"c", b"d"], [b"a", b"b", b"d", b"c"]])
+def test_columns_of_string_ids_ascend(forge: Callable[..., Store], sized: Any, wrong: list[bytes]) -> None:
+    """Also where one piece ends and the next begins."""
+    sized(id_stretch=2)
+    lists = {"out.offsets": np.zeros(5, np.int64), "out.targets": np.zeros(0, np.uint32)}
+    for names, cuts in (([b"a", b"b", b"c", b"d"], None), (wrong, (0, 1, 2, 3, 4)), (wrong, (0, 2, 4)), (wrong, (0, 4))):
+        text = np.frombuffer(b"".join(names), np.uint8)
+        ids = Graph(forge("g", {**lists, "ids.offsets": np.arange(5), "ids.bytes": text}, ids="string")).ids
+        if cuts is None:
+            assert ids.to_arrow(np.arange(4)).to_pylist() == ["a", "b", "c", "d"]
+            continue
+        with pytest.raises(StoreError, match="the vertex ids do not ascend"):
+            for begin, end in pairwise(cuts):
+                ids.to_arrow(np.arange(begin, end))
+
+
+def test_columns_of_integer_ids_ascend_across_pieces(forge: Callable[..., Store]) -> None:
+    lists = {"out.offsets": np.zeros(5, np.int64), "out.targets": np.zeros(0, np.uint32)}
+    ids = Graph(forge("g", {**lists, "ids.values": np.array([1, 5, 5, 9])}, ids="int64")).ids
+    assert ids.to_arrow(np.arange(2)).to_pylist() == [1, 5]
+    with pytest.raises(StoreError, match="the vertex ids do not ascend"):
+        ids.to_arrow(np.arange(2, 4))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from pathlib import Path
 
 import pytest
 
+from isthmus.graph import files
+from isthmus.graph import replacing as replacing_module
 from isthmus.graph.replacing import replacing
 
 
@@ -32,6 +35,62 @@ def test_an_error_leaves_the_old_contents(tmp_path: Path) -> None:
         raise KeyboardInterrupt
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == ["x"]
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EIO, "Input/output error"), KeyboardInterrupt()])
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_rename_that_cannot_be_synced_is_undone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exists: bool, error: BaseException
+) -> None:
+    """What reports failure has changed nothing."""
+    path = tmp_path / "x"
+    if exists:
+        path.write_bytes(b"old")
+
+    def failing(folder: Path) -> None:
+        assert path.read_bytes() == b"new"
+        raise error
+
+    monkeypatch.setattr(files, "fsync_folder", failing)
+    with pytest.raises(type(error)), replacing(path) as file:
+        file.write(b"new")
+    assert names(tmp_path) == (["x"] if exists else [])
+    assert not exists or path.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_rename_that_cannot_be_undone_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exists: bool) -> None:
+    """Nothing can be mended then; the message tells what is in place."""
+    path, replace = tmp_path / "x", os.replace
+    if exists:
+        path.write_bytes(b"old")
+
+    def failing(folder: Path) -> None:
+        monkeypatch.setattr(os, "replace", refused)
+        monkeypatch.setattr(replacing_module, "exchanged", lambda one, other: False)
+        raise OSError(errno.EIO, "Input/output error")
+
+    def refused(source: Path, target: Path) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(files, "fsync_folder", failing)
+    message = r"Input/output error, and the rename cannot be undone \(.*\): the new contents are there"
+    with pytest.raises(OSError, match=message), replacing(path) as file:
+        file.write(b"new")
+    monkeypatch.setattr(os, "replace", replace)
+    assert path.read_bytes() == b"new" and names(tmp_path) == ["x"]
+
+
+def test_without_an_exchange_in_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replacing_module, "exchanged", lambda one, other: False)
+    test_new_contents_take_the_place_of_the_old(tmp_path)
+
+
+def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    with pytest.raises(IsADirectoryError), replacing(tmp_path / "x") as file:
+        file.write(b"new")
+    assert names(tmp_path) == ["x"] and (tmp_path / "x").is_dir()
 
 
 def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:

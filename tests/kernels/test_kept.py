@@ -185,5 +185,7 @@ def test_files_that_nobody_uses_are_removed(folder: Path) -> None:
         os.utime(folder / name, (now, now - days * kept.DAY))
     assert kept.read("used.code") == b"code"
     assert now - (folder / "used.code").stat().st_mtime < kept.DAY, "reading it makes it a used one"
+    (folder / "letter.txt").touch()  # the folder may be a link to one with other files
+    os.utime(folder / "letter.txt", (now, now - 70 * kept.DAY))
     kept.write(NAME, b"code")
-    assert {path.name for path in folder.iterdir()} == {"used.code", "new.code", NAME}
+    assert {path.name for path in folder.iterdir()} == {"used.code", "new.code", NAME, "letter.txt"}

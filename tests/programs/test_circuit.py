@@ -13,6 +13,9 @@ from tests.programs.ways import SETTINGS, build, graphs, hows, orders, skewed, t
 
 import isthmus as ist
 from isthmus.errors import OptionError, StoreError, UnknownVertexError
+from isthmus.graph.graph import Graph
+from isthmus.graph.manifest import Manifest, Section
+from isthmus.graph.store import MemoryStore
 
 ROUNDING = 1e-9  # of the spread
 
@@ -260,3 +263,12 @@ def test_what_the_least_conductances_lead_to_is_not_cut_off():
     assert ist.circuit(graph, {0: 1.0, 2: 0.0}).values.tolist() == [1.0, 0.5, 0.0]
     far = build([(0, 1, 1e308), (1, 2, 1e308)], 3, False)
     assert ist.circuit(far, {0: 1.0, 2: 0.0}, resistances=True).summary()["result"]["floating"] == 0
+
+
+def test_an_edge_that_conducts_in_one_direction_only():
+    """A store can claim it; there is no such resistor."""
+    sections = {"out.offsets": Section("int64", 3), "out.targets": Section("uint32", 2), "out.weights": Section("float64", 2)}
+    arrays = {"out.offsets": np.array([0, 1, 2]), "out.targets": np.array([1, 0], np.uint32), "out.weights": np.array([1.0, 0.0])}
+    graph = Graph(MemoryStore(Manifest(2, 1, 2, False, True, "dense", sections=sections), arrays))
+    with pytest.raises(StoreError, match="a vertex has a path to a held one, and no edge that conducts; run isthmus verify"):
+        ist.circuit(graph, fixed={0: 1.0})

@@ -1,4 +1,7 @@
-"""Whole weights beyond 32 bits: lengths are exact beyond 2**53 and stop at the largest 64-bit number, in memory and from afar."""
+"""Whole weights beyond 32 bits: lengths are exact beyond 2**53 and stop at the largest 64-bit number, in memory and from afar.
+
+Tests `programs/sssp.py`, `programs/widest_path.py`, `programs/minimum_spanning_forest.py` and `programs/pagerank.py`.
+"""
 
 from __future__ import annotations
 
@@ -58,12 +61,12 @@ def test_stores_of_them_are_sound_in_any_order(graph, distances, tmp_path):
 
 def test_lengths_stop_at_the_largest_number():
     graph = ist.read((np.arange(3), np.arange(1, 4), np.array([2**62, 2**62 - 2, 5])))
-    assert ist.sssp(graph, 0).values.tolist() == [0, 2**62, INT_MAX - 1, INT_MAX]
+    assert ist.sssp(graph, 0).filled().tolist() == [0, 2**62, INT_MAX - 1, INT_MAX]
 
 
 def test_a_cutoff_between_two_lengths_that_a_float_cannot_tell_apart():
     graph = ist.read((np.array([0, 0]), np.array([1, 2]), np.array([2**53, 2**53 + 1])))
-    assert ist.sssp(graph, 0, cutoff=2**53).values.tolist() == [0, 2**53, INT_MAX]
+    assert ist.sssp(graph, 0, cutoff=2**53).filled().tolist() == [0, 2**53, INT_MAX]
 
 
 def test_widest_paths_are_exact():

@@ -30,7 +30,7 @@ from isthmus.schedule.levels import Levels
 from isthmus.schedule.plain import Plain
 from isthmus.schedule.schedule import NEAR, NONE, RUNNING, Standing
 from isthmus.schedule.settling import NOTHING, Settling
-from isthmus.threads import Team
+from isthmus.threads import Team, uninterrupted
 
 DEGREES = [30] * 30 + [500] + [0] * 10 + [7] * 60
 EVERYONE = range(len(DEGREES))
@@ -447,7 +447,7 @@ def test_an_interrupt_while_readers_end_comes_up_after_them(executor):
     with pytest.raises(KeyboardInterrupt):
         for timer in timers:
             timer.start()
-        executor.close()
+        uninterrupted(executor.close)
     assert go_on.is_set()
     assert executor._threads == []
 

@@ -8,11 +8,13 @@ calls go through the cache.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import fcntl
 import os
 import re
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from isthmus.errors import StoreError
 
 BLOCK = 4096
 DIRECT = getattr(os, "O_DIRECT", 0)
+RENAME_EXCHANGE, AT_FDCWD = 2, -100
 REFUSED = {errno.EINVAL, errno.EOPNOTSUPP}  # errors of a file system without direct I/O
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 Array = np.ndarray[Any, Any]
@@ -30,6 +33,17 @@ Array = np.ndarray[Any, Any]
 def is_address(path: str | Path) -> bool:
     """Whether a path is rather an address, such as s3://bucket/name. A Path has lost one of its two slashes."""
     return ADDRESS.match(str(path)) is not None
+
+
+def address(path: str | Path) -> str:
+    """An address as it was written, with both slashes."""
+    return re.sub(r":/(?!/)", "://", str(path), count=1)
+
+
+def refuse_address(path: str | Path, what: str) -> None:
+    """Raise StoreError if a path to write to is an address. `what` is to be written."""
+    if is_address(path) and not Path(path).parent.exists():
+        raise StoreError(f"{address(path)}: is an address; {what} can be written to this machine only")
 
 
 def padded(size: int) -> int:
@@ -107,6 +121,28 @@ def fsync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sync_or_undo(folder: Path, undo: Callable[[], Any]) -> None:
+    """Sync a rename in `folder`. If that fails, undo the rename; the error says so if that fails as well."""
+    try:
+        fsync_folder(folder)
+    except BaseException as error:  # Ctrl-C too
+        try:
+            undo()
+        except OSError as another:
+            why = error.strerror if isinstance(error, OSError) else "interrupted"
+            text = f"{why}, and the rename cannot be undone ({another.strerror}): the new contents are there, but a power cut may undo it"
+            raise OSError(another.errno, text) from error
+        raise
+
+
+def exchanged(one: Path, other: Path) -> bool:
+    """Swap what two paths name, in one step; False if the file system cannot."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "renameat2"):
+        return False
+    return bool(libc.renameat2(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE) == 0)
 
 
 class OpenFile:

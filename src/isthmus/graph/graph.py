@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from isthmus import sizes
-from isthmus.errors import StoreError, UnknownVertexError
+from isthmus.checks import flag, path_of
+from isthmus.errors import OptionError, StoreError, UnknownVertexError
 from isthmus.graph.files import Array
 from isthmus.graph.order import check_numbers, degrees_of
 from isthmus.graph.snapshot import StoredSnapshot
@@ -28,6 +29,8 @@ class Graph:
     """An open graph. Vertices are named by user ids; internal numbers run from 0 to `vertices` - 1."""
 
     def __init__(self, store: Store | MemoryStore) -> None:
+        if not isinstance(store, Store | MemoryStore):
+            raise OptionError("Graph: graphs are made by isthmus.open (of a store), isthmus.read and isthmus.ingest (of edges)")
         self.store = store
         self.snapshot = StoredSnapshot(store)
         self.vertices, self.edges, self.arcs = self.snapshot.vertices, self.snapshot.edges, self.snapshot.arcs
@@ -222,4 +225,6 @@ def open_graph(path: str | Path, verify: bool = True) -> Graph:
 
     All that is read later is compared with its checksums; `verify=False` trusts the disk.
     """
-    return Graph(Store(path, verify))
+    if isinstance(path, Graph):
+        raise OptionError(f"open: expected a path, got {path}, which is open already")
+    return Graph(Store(path_of("open", path), flag("verify", verify)))

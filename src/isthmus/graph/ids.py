@@ -1,7 +1,7 @@
 """User ids and vertex numbers. The id map stays in the store; a look-up reads the few blocks it needs.
 
-A look-up of a name reads a name for every step of a search. Who asks for many vertices one by one would wait for reads
-most of the time, so after some look-ups a small id map is held in memory.
+A look-up of a name reads a name for every step of a binary search. Looking up many vertices one by one would be mostly
+waiting for reads, so after some look-ups a small id map is held in memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from isthmus import sizes
 from isthmus.errors import StoreError, UnknownVertexError
 from isthmus.graph import arrow
 from isthmus.graph.files import Array
-from isthmus.graph.order import check_numbers
+from isthmus.graph.order import check_inverse, check_numbers, not_inverse
 from isthmus.graph.store import MemoryStore, Store
 
 KEPT = ("ids.", "order.")  # what the sections of an id map are called
@@ -34,6 +34,7 @@ class Ids:
         self.kind = store.manifest.ids
         self._count = store.manifest.vertices
         self._hub = store.manifest.order == "hub"
+        self._inverse = isinstance(store, MemoryStore)  # both permutations of a hub order were compared
         self._asked = 0
         self._held: dict[str, Array] | None = None
 
@@ -44,10 +45,13 @@ class Ids:
 
     def kept(self) -> Ids:
         """The same id map for results, which are written in pieces; readable also after the graph is closed or replaced."""
-        return Ids(self._store.only(*KEPT), holds=False)
+        part = Ids(self._store.only(*KEPT), holds=False)
+        part._inverse = self._inverse
+        return part
 
     def loaded(self) -> Ids:
         """The same id map in memory, independent of the store's files."""
+        self._check_order()
         sections = [name for name in self._store.manifest.sections if name.startswith(KEPT)]
         return Ids(MemoryStore(self._store.manifest, {name: self._store.read(name) for name in sections}))
 
@@ -64,7 +68,11 @@ class Ids:
             self._asked += more
             sections = {name: section for name, section in self._store.manifest.sections.items() if name.startswith(KEPT)}
             if self._asked > PATIENCE and sum(section.bytes for section in sections.values()) <= sizes.now.held_id_bytes:
-                self._held = {name: self._whole(name) for name in sections}
+                self._check_order()
+                held = {name: self._whole(name) for name in sections}
+                if self.kind == "string":
+                    self._check_texts(arrow.texts(held["ids.offsets"], held["ids.bytes"]))
+                self._held = held
         return self._held
 
     def _whole(self, section: str) -> Array:
@@ -95,7 +103,7 @@ class Ids:
         natural = self._find(user)
         if natural is None:
             raise UnknownVertexError(f"no vertex {shown(user)} in the graph{self._hint(user)}")
-        return self._hub_number(natural) if self._hub else natural
+        return int(self.numbers_of_natural(np.array([natural]))[0])
 
     def _hint(self, user: Any) -> str:
         """What to give instead of an id of the wrong type; empty if the type is right."""
@@ -116,11 +124,22 @@ class Ids:
         except (TypeError, ValueError, OverflowError):
             return None
 
-    def _hub_number(self, natural: int) -> int:
-        number = self._entries("order.from_natural", np.array([natural]))
-        if int(self._entries("order.to_natural", number)[0]) != natural:
-            raise StoreError(f"{self._store}: sections order.to_natural and order.from_natural are not inverse; run isthmus verify")
-        return int(number[0])
+    def _check_order(self) -> None:
+        """Compare the two permutations of a hub order, once."""
+        if self._hub and not self._inverse:
+            check_inverse(self._store)
+            self._inverse = True
+
+    def _renumbered(self, section: str, positions: Array) -> Array:
+        """Entries of one of the permutations, compared with the other."""
+        if positions.size > FEW:
+            self._check_order()
+        found = self._entries(section, positions)
+        if not self._inverse:
+            other = "order.from_natural" if section == "order.to_natural" else "order.to_natural"
+            if not np.array_equal(self._entries(other, found), positions):
+                raise not_inverse(self._store)
+        return found
 
     def parse(self, text: str) -> Any:
         """A user id as it is written on a command line."""
@@ -180,7 +199,7 @@ class Ids:
 
     def places(self, numbers: Array) -> Array:
         """Places in natural order of vertex numbers."""
-        return self._entries("order.to_natural", numbers) if self._hub else numbers
+        return self._renumbered("order.to_natural", numbers) if self._hub else numbers
 
     def natural(self, begin: int, end: int) -> Array:
         """User ids begin:end in natural order, which is ascending."""
@@ -190,8 +209,6 @@ class Ids:
             return self.users_of_natural(np.empty(0, np.int64))
         before = max(begin - 1, 0)  # with the last of the part before, which must be smaller
         users = self._strings(np.arange(before, end)) if self.kind == "string" else self._ascending(before, end)
-        if self.kind == "string" and any(map(operator.ge, users[:-1], users[1:])):
-            raise self._unsorted()
         return users[begin - before :]
 
     def _ascending(self, begin: int, end: int) -> Array:
@@ -212,13 +229,14 @@ class Ids:
         """Vertex numbers of the places begin:end in natural order."""
         if not self._hub:
             return np.arange(begin, end)
+        self._check_order()
         numbers = self._store.read("order.from_natural", begin, end)
         check_numbers(self._store, "order.from_natural", numbers)
         return numbers
 
     def numbers_of_natural(self, places: Array) -> Array:
         """Vertex numbers of places in natural order."""
-        return self._entries("order.from_natural", places) if self._hub else places
+        return self._renumbered("order.from_natural", places) if self._hub else places
 
     def _entries(self, section: str, positions: Array) -> Array:
         """Entries at arbitrary positions of a section."""
@@ -226,7 +244,11 @@ class Ids:
             return held[section][positions.astype(np.int64)]
         values = np.empty(positions.size, self._store.manifest.sections[section].dtype)
         for which, first, last in stretches(positions):
-            entries = self._ascending(first, last + 1) if section == "ids.values" else self._store.read(section, first, last + 1)
+            if section == "ids.values":
+                first = max(first - 1, 0)  # each is compared with the one before it
+                entries = self._ascending(first, last + 1)
+            else:
+                entries = self._store.read(section, first, last + 1)
             values[which] = entries[positions[which].astype(np.int64) - first]
         if section != "ids.values":
             check_numbers(self._store, section, values)
@@ -249,13 +271,22 @@ class Ids:
         if positions.size <= FEW and (held := self._in_memory(positions.size)) is not None:
             places, text = positions.astype(np.int64), held["ids.bytes"].data
             begins, ends = held["ids.offsets"][places].tolist(), held["ids.offsets"][places + 1].tolist()
-            try:
-                values[:] = [str(text[begin:end], "utf-8") for begin, end in zip(begins, ends, strict=True)]
-            except UnicodeDecodeError:
-                raise self._not_text() from None
+            values[:] = [str(text[begin:end], "utf-8") for begin, end in zip(begins, ends, strict=True)]
         else:
             values[:] = self._texts(positions).to_pylist()
         return values
+
+    def _check_texts(self, texts: Any) -> None:
+        """Raise StoreError unless neighbouring string ids are UTF-8 and ascend."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        try:
+            texts.validate(full=True)
+        except pa.ArrowInvalid:
+            raise self._not_text() from None
+        if not pc.all(pc.less(texts[:-1], texts[1:]), min_count=0).as_py():
+            raise self._unsorted()
 
     def _texts(self, positions: Array) -> Any:
         """String ids as an Arrow array. Beside them it holds the text of a few neighbouring ids, however long all are together."""
@@ -263,16 +294,14 @@ class Ids:
 
         parts, order = [arrow.texts(np.zeros(1, np.int64), np.empty(0, np.uint8))], [np.empty(0, np.int64)]
         for which, first, last in stretches(positions):
+            first = max(first - 1, 0)  # each is compared with the one before it
             offsets = self._bounds(first, last)
             at = positions[which].astype(np.int64) - first
             for some in pieces(at, offsets[at] // sizes.now.id_text):
-                low, high = int(some[0]), int(some[-1])
+                low, high = max(int(some[0]) - 1, 0), int(some[-1])
                 text = self._store.read("ids.bytes", int(offsets[low]), int(offsets[high + 1]))
                 near = arrow.texts(offsets[low : high + 2] - offsets[low], text)
-                try:
-                    near.validate(full=True)
-                except pa.ArrowInvalid:
-                    raise self._not_text() from None
+                self._check_texts(near)
                 parts.append(near.take(arrow.numbers(some - low)))
             order.append(which)
         found, back = pa.concat_arrays(parts), np.empty(positions.size, np.int64)

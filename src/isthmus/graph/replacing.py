@@ -8,6 +8,7 @@ the temporary files of killed writers, and removes them.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from isthmus.graph.files import fsync_folder
+from isthmus.graph.files import exchanged, fsync_folder, sync_or_undo
 
 
 @contextlib.contextmanager
@@ -30,12 +31,33 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            os.replace(fresh, path)
-        fsync_folder(path.parent)
+            put_into_place(fresh, path)
     except BaseException:
         with contextlib.suppress(OSError):  # a read-only folder refuses this too
             fresh.unlink(missing_ok=True)
         raise
+
+
+def put_into_place(fresh: Path, path: Path) -> None:
+    """Rename a file, and sync that. If it cannot be synced, undo it; what was replaced is only removed afterwards.
+
+    A file system that cannot exchange files in one step replaces the old file for good.
+    """
+    if not os.path.lexists(path):
+        os.replace(fresh, path)
+        sync_or_undo(path.parent, lambda: os.replace(path, fresh))
+    elif not path.is_dir() and exchanged(fresh, path):
+        sync_or_undo(path.parent, lambda: exchange_back(fresh, path))
+        with contextlib.suppress(OSError):  # the next writer removes it
+            fresh.unlink()
+    else:
+        os.replace(fresh, path)
+        fsync_folder(path.parent)
+
+
+def exchange_back(fresh: Path, path: Path) -> None:
+    if not exchanged(fresh, path):
+        raise OSError(errno.EIO, "the old file cannot be put back")
 
 
 def remove_abandoned(path: Path) -> None:

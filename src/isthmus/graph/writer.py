@@ -7,7 +7,6 @@ writes the manifest and renames the store into place; an existing store is excha
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
 import os
 import shutil
@@ -21,7 +20,9 @@ import numpy as np
 
 from isthmus.errors import BudgetError, OptionError, StoreError
 from isthmus.graph.blocks import checksums
-from isthmus.graph.files import BLOCK, Array, aligned_empty, fsync_folder, open_direct, write_all
+from isthmus.graph.files import (
+    BLOCK, Array, aligned_empty, exchanged, fsync_folder, open_direct, refuse_address, sync_or_undo, write_all,
+)  # fmt: skip
 from isthmus.graph.manifest import NAME, Manifest, Section
 from isthmus.graph.sealing import digest
 from isthmus.graph.store import CHECKSUMS, SUFFIX, MemoryStore, Store
@@ -29,7 +30,6 @@ from isthmus.memory import Budget, format_size
 from isthmus.messages import option
 
 STAGING = 4 << 20  # one direct write; larger ones were no faster
-RENAME_EXCHANGE, AT_FDCWD = 2, -100
 ASIDE = "replaced"  # the old store's name in the work folder during an exchange in two steps
 
 
@@ -150,6 +150,7 @@ class StoreWriter:
 
     def __init__(self, path: str | Path, overwrite: bool = False) -> None:
         self.target = Path(os.path.realpath(path))  # a symbolic link stays; the store it points to is replaced
+        refuse_address(path, "a store")
         if Path(path).suffix != SUFFIX:
             raise OptionError(f"a store's name ends in {SUFFIX}: {path} does not")
         if not self.target.parent.is_dir():
@@ -218,19 +219,12 @@ class StoreWriter:
 
     def _put_into_place(self) -> None:
         """Rename the store, and sync that. If it cannot be synced, rename it back: the replaced store is only removed afterwards."""
-        replaces = os.path.lexists(self.target)
-        if replaces:
+        if os.path.lexists(self.target):
             exchange(self._store, self.target)
+            sync_or_undo(self.target.parent, lambda: exchange(self._store, self.target))
         else:
             os.rename(self._store, self.target)
-        try:
-            fsync_folder(self.target.parent)
-        except BaseException:  # Ctrl-C too
-            if replaces:
-                exchange(self._store, self.target)
-            else:
-                os.rename(self.target, self._store)
-            raise
+            sync_or_undo(self.target.parent, lambda: os.rename(self.target, self._store))
 
     def __enter__(self) -> Self:
         return self
@@ -248,11 +242,8 @@ class StoreWriter:
 
 def exchange(new: Path, old: Path) -> None:
     """Swap two folders, in one step if the file system can, so that `old` always exists."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if hasattr(libc, "renameat2"):
-        done = libc.renameat2(AT_FDCWD, os.fsencode(new), AT_FDCWD, os.fsencode(old), RENAME_EXCHANGE)
-        if done == 0:
-            return
+    if exchanged(new, old):
+        return
     # The file system cannot exchange: the path is missing for a moment.
     aside = new.with_name(ASIDE)
     try:

@@ -22,6 +22,7 @@ MARK = b"isthmus machine code 1\n"
 DIGEST = hashlib.sha256().digest_size
 DAY = 24 * 3600.0
 UNUSED = 60 * DAY  # seconds after which a file is removed
+OURS = (".code", ".tmp")  # how the names of our files end; nothing else is removed
 NOWHERE = Path(os.devnull)  # no folder can be made below it
 
 
@@ -94,7 +95,7 @@ def remove_unused(folder: int) -> None:
     with os.scandir(folder) as entries:
         for entry in entries:
             with contextlib.suppress(OSError):  # another process was quicker, or it is no file of ours
-                if time.time() - entry.stat(follow_symlinks=False).st_mtime > UNUSED:
+                if entry.name.endswith(OURS) and time.time() - entry.stat(follow_symlinks=False).st_mtime > UNUSED:
                     os.unlink(entry.name, dir_fd=folder)
 
 

@@ -60,6 +60,16 @@ def busiest(first: Any, last: Any, arriving: Any, leaving: Any, components: Any)
     return best, most
 
 
+@kernel
+def surplus(first: Any, last: Any, arriving: Any, leaving: Any, components: Any) -> Any:
+    """In-degrees minus out-degrees of the remaining vertices."""
+    total = int64(0)
+    for v in range(first, last):
+        if components[v] == NONE:
+            total += int64(arriving[v]) - int64(leaving[v])
+    return total
+
+
 @inline
 def settle(v: Any, components: Any, colors: Any) -> Any:
     if components[v] == NONE:

@@ -26,7 +26,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from isthmus.checks import by_vertex, finite_above_0, whole
-from isthmus.errors import OptionError
+from isthmus.errors import OptionError, StoreError
 from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels import currents as kernels
 from isthmus.programs.algorithm import Answer, Kind, MaxIter, Option, Runner, algorithm
@@ -153,6 +153,8 @@ class Circuit(Program):
         strengths[held] = np.inf
         strengths[np.isinf(self.ohms)] = np.inf
         solved = strengths[np.isfinite(strengths)]
+        if (solved <= 0).any():  # the search came to it over an edge that its own list does not have
+            raise StoreError("circuit: a vertex has a path to a held one, and no edge that conducts; run isthmus verify on the store")
         with np.errstate(over="ignore"):
             self.range = float(solved.max() / solved.min()) if solved.size else 1.0
         self._phase = MEASURING

@@ -95,10 +95,10 @@ class Text:
     def _write(self, name: str, source: Source) -> None:
         source.check_arguments(least=0)
         outside = visible(source)
-        rewriting = Rewriting(source, outside, lambda node: self._settled(node, outside[node.id], source))
+        rewriting = Rewriting(source, outside, lambda node: self._resolved(node, outside[node.id], source))
         self.parts.append(f"@called\n{ast.unparse(rewriting.function(name))}\n")
 
-    def _settled(self, node: ast.Name, value: Any, source: Source) -> ast.expr:
+    def _resolved(self, node: ast.Name, value: Any, source: Source) -> ast.expr:
         """The expression that replaces a name from outside."""
         if isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating):
             if isinstance(value, int) and not INT_MIN <= value <= UINT_MAX:

@@ -7,7 +7,8 @@ entry (Collatz and Wielandt's bound on the spectral radius, read off the iterati
 a relative error of at most c (1 - m) / m in every single entry, without knowing the largest eigenvalue; the run
 stops when that is at most `tol`. If alpha is too large for the sum to converge, m never rises above 0. No eigenvalue
 exceeds the largest factor by which an iteration, without its alpha, makes a residual grow (the other bound of Collatz
-and Wielandt): with an alpha below 1 / that factor the sum converges, so the error names it.
+and Wielandt): with an alpha below 1 / that factor the sum converges. On bipartite graphs, such as stars, that factor never comes
+near the eigenvalue, so the error names what the sum of all residuals grew by, on average over the second half of the run.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from isthmus.programs.spreading import Spreading
 from isthmus.programs.sums import alone, summing, times
 from isthmus.programs.weights import need_weights
 
+AVERAGED = 9  # sums of residuals, at least, whose average growth is near the eigenvalue
 CHECKED = 16  # iterations of a stream after which scores are checked for having grown without end
 PIECE = 1 << 16  # entries looked at together, so that temporary arrays stay small
 
@@ -52,6 +54,7 @@ class Katz(Program):
         self.error_bound = np.inf
         self.converged = False
         self.growth = np.inf  # no eigenvalue is larger
+        self._totals: list[float] = []  # logarithms of the sums of all residuals, while there is no bound on the error
 
     def reads_weights(self) -> bool:
         return self._weight
@@ -75,8 +78,12 @@ class Katz(Program):
         if not margin > 0:
             ratios = facts.team.split(lambda a, b: largest_ratio(residual[a:b], sent[a:b]), facts.vertices)
             self.growth = min(self.growth, max(ratios))
+            with np.errstate(over="ignore", divide="ignore"):
+                total = np.log(sum(facts.team.split(lambda a, b: residual[a:b].sum(), facts.vertices)))
+            if np.isfinite(total):
+                self._totals.append(float(total))
         if not np.isfinite(share):
-            raise OptionError(too_large(self.alpha, self.growth))
+            raise OptionError(self._too_large())
         self.error_bound = share * (1 - margin) / margin if margin > 0 else np.inf
         self.converged = self.error_bound <= self.tol
         return not self.converged
@@ -93,8 +100,17 @@ class Katz(Program):
         if np.isinf(self.error_bound):
             if self.alpha * self.growth < 1:
                 raise OptionError(f"max_iter: {self.max_iter} iterations are too few for any bound on the error; give more")
-            raise OptionError(too_large(self.alpha, self.growth))
+            raise OptionError(self._too_large())
         return {"katz_centrality": np.add(values, residual, out=state.room(values))}
+
+    def _too_large(self) -> str:
+        growth, totals = self.growth, self._totals[len(self._totals) // 2 :]
+        if len(totals) >= AVERAGED:
+            growth = min(growth, float(np.exp((totals[-1] - totals[0]) / (len(totals) - 1))) / self.alpha)
+        if not growth < np.inf:
+            return f"alpha: with {self.alpha:g} the weights of this graph are too large for float64; give a much smaller one"
+        largest = f"the largest that converges is about {1 / growth:.3g}"
+        return f"alpha: {self.alpha:g} is too large for this graph; {largest}, so give {0.95 / growth:.3g} or less"
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         scores = columns["katz_centrality"]
@@ -103,10 +119,6 @@ class Katz(Program):
             "error_bound": float(self.error_bound),
             "converged": self.converged,
         }
-
-
-def too_large(alpha: float, growth: float) -> str:
-    return f"alpha: {alpha:g} is too large for this graph; give {0.95 / growth:.3g}, with which it converges, or less"
 
 
 def largest_ratio(residual: Array, sent: Array) -> float:

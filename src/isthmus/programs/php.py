@@ -20,9 +20,9 @@ from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels.atomics import atomic_add
 from isthmus.programs.algorithm import Answer, Live, Option, Runner, UseWeights, Vertex, algorithm
 from isthmus.programs.column import Column, Within
-from isthmus.programs.declared import take
+from isthmus.programs.declared import ByDeltas
 from isthmus.programs.functions import Functions
-from isthmus.programs.program import NOTHING_YET, Array, Facts, Program, State
+from isthmus.programs.program import NOTHING_YET, Array, Facts, State
 from isthmus.programs.spreading import Spreading
 from isthmus.programs.strengths import strengths_of
 from isthmus.programs.weights import need_weights
@@ -48,7 +48,7 @@ def hit(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
     return atomic_add(state[1], v, more) + more > params[1]
 
 
-class PHP(Program):
+class PHP(ByDeltas):
     """PHP; `tol` bounds its L1 error. `strengths`: each vertex's sum of edge weights, to follow edges in proportion to them."""
 
     name = "php"
@@ -72,15 +72,6 @@ class PHP(Program):
         strengths = () if self.strengths is None else (self.strengths,)
         arrays = (np.zeros(facts.vertices), residual, np.zeros(facts.vertices), *strengths)
         return State(arrays, np.array([root]), (self.alpha, threshold, root))
-
-    def before(self, state: State, frontier: Any, facts: Facts) -> None:
-        take(state, frontier, facts)
-
-    def remember(self, state: State) -> dict[str, Any]:
-        return {"arrays": state.arrays[:2]}
-
-    def recall(self, state: State, kept: dict[str, Any]) -> None:
-        state.arrays = (*kept["arrays"], *state.arrays[2:])
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         values, residual = state.arrays[:2]

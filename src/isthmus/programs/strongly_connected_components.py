@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus.errors import StoreError
 from isthmus.kernels import strong, vertices
 from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_max
 from isthmus.programs.algorithm import Answer, Runner, algorithm
@@ -127,6 +128,9 @@ class StrongComponents(Program):
             return chosen(facts.vertices, lambda a, b, out: strong.list_ends(a, b, leaving, components, colors, False, out))
         if phase == BACKWARD:
             return chosen(facts.vertices, lambda a, b, out: strong.list_roots(a, b, components, colors, out))
+        # All edges of settled vertices were removed: those that remain count once at each end.
+        if sum(facts.team.split(lambda a, b: strong.surplus(a, b, arriving, leaving, components), facts.vertices)):
+            raise StoreError("the in-edges and out-edges of the graph are not the same edges; run isthmus verify on the store")
         if self._pivoted:
             return chosen(facts.vertices, lambda a, b, out: strong.list_own_colors(a, b, components, colors, out))
         self._pivoted = True

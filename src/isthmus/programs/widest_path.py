@@ -38,7 +38,8 @@ class WidestPath(Monotone):
         return super().begin(facts)
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
-        self._best_first.part(state.arrays[0], frontier, facts)
+        if facts.best_first:
+            self._best_first.part(state.arrays[0], frontier, facts)
 
     def remember(self, state: State) -> dict[str, Any]:
         return {**super().remember(state), "bound": self._best_first.bound}

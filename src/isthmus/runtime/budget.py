@@ -1,4 +1,4 @@
-"""Splits near memory between vertex state, offsets, frontier and edges, before a job starts.
+"""Splits near memory between vertex state, offsets, frontier and edges, before a run starts.
 
 `memory` is a promise. An absolute budget that is too small fails here, and the error names the smallest that works. A
 percentage means vertex state plus that share of the edge bytes, raised to the minimum if it is smaller.

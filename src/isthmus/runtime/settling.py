@@ -42,7 +42,7 @@ NO_ROWS = Rows(*(np.empty(0, np.int64) for _ in range(4)))
 Settle = Callable[..., tuple[int, int, int]]
 
 
-def worth_it(trace: Trace, side: Side) -> bool:
+def should_settle(trace: Trace, side: Side) -> bool:
     """Whether to settle: the graph has long paths, judging by the iterations so far, and no vertex is split over partitions."""
     parts = side.partitions
     if len(trace) != STEPS or len(parts) < 2 or trace.total("active_edges") * FEW_EDGES > side.lists.arcs:

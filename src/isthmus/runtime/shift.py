@@ -162,7 +162,7 @@ class Shift:
         schedule, standing = self.schedule, self.standing
         if schedule.alone and standing.running:
             return NONE
-        self.work.look(schedule, standing)
+        self.work.update_pending(schedule, standing)
         unit = schedule.run(standing)
         if unit != NONE:
             standing.started(unit)

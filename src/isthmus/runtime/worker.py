@@ -81,7 +81,7 @@ class Worker:
 
     def pieces(self, delivery: Delivery, frontier: Frontier) -> list[Piece]:
         edges = delivery.edges
-        return self._rows(delivery, edges, frontier) if isinstance(edges, Rows) else self._runs(delivery, edges, frontier)
+        return self._rows(delivery, edges, frontier) if isinstance(edges, Rows) else self._ranges(delivery, edges, frontier)
 
     def _rows(self, d: Delivery, lists: Rows, frontier: Frontier) -> list[Piece]:
         ends = np.cumsum(lists.lengths)
@@ -104,12 +104,12 @@ class Worker:
 
         return [piece(k) for k in range(cuts.size - 1)]
 
-    def _runs(self, d: Delivery, runs: Ranges, frontier: Frontier) -> list[Piece]:
+    def _ranges(self, d: Delivery, ranges: Ranges, frontier: Frontier) -> list[Piece]:
         weights = NO_WEIGHTS if d.weights is None else d.weights
         lists, loop, state = d.task.side.lists, self._range_loop, self._state
 
         def piece(run: int, begin: int, end: int, first: int, last: int) -> Piece:
-            base, weight_base = runs.base[run], runs.weight_base[run]
+            base, weight_base = ranges.base[run], ranges.weight_base[run]
 
             def work(member: int) -> None:
                 frontier.used[member] = loop(
@@ -121,10 +121,10 @@ class Worker:
             return work
 
         found = []
-        for run in range(runs.first.size):
-            cuts = runs.begin[run] + even_cuts(int(runs.end[run] - runs.begin[run]))
-            firsts = np.maximum(np.searchsorted(lists.begins, cuts[:-1], "right") - 1, runs.first[run])
-            lasts = np.minimum(np.searchsorted(lists.begins, cuts[1:] - 1, "right"), runs.last[run])
+        for run in range(ranges.first.size):
+            cuts = ranges.begin[run] + even_cuts(int(ranges.end[run] - ranges.begin[run]))
+            firsts = np.maximum(np.searchsorted(lists.begins, cuts[:-1], "right") - 1, ranges.first[run])
+            lasts = np.minimum(np.searchsorted(lists.begins, cuts[1:] - 1, "right"), ranges.last[run])
             found += [piece(run, cuts[k], cuts[k + 1], firsts[k], lasts[k]) for k in range(cuts.size - 1)]
         return found
 

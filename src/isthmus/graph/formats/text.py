@@ -184,7 +184,7 @@ class TextSource(EdgeSource):
         self.notes = tuple(self._doubts())
 
     def _wanted(self, names: list[str]) -> tuple[str | int | None, ...]:
-        """Columns of source, target and weight: as asked for, else by the usual names in the header, else by position."""
+        """Columns of source, target and weight: as requested, else by the usual names in the header, else by position."""
         asked = (self.options.source, self.options.target, self.options.weight)
         free = [name for name in names if name not in asked]
         source, target, weight = (naming.known(free, usual) for usual in (naming.SOURCE, naming.TARGET, naming.WEIGHT))

@@ -14,6 +14,10 @@ from scipy.sparse import csgraph
 from tests.programs.ways import HOW, SETTINGS, build, graphs, hows, orders, skewed, tight_ways
 
 import isthmus as ist
+from isthmus.errors import StoreError
+from isthmus.graph.graph import Graph
+from isthmus.graph.manifest import Manifest, Section
+from isthmus.graph.store import MemoryStore
 
 
 def smallest(edges, n, directed):
@@ -113,3 +117,21 @@ def test_no_vertex_and_no_edge():
 def test_without_in_edges_it_says_so():
     with pytest.raises(ist.StoreError, match=r"strongly_connected_components follows in-edges, and .* was stored without them"):
         ist.strongly_connected_components(build([(0, 1, None)], 2, True, in_edges=False))
+
+
+def test_in_edges_that_are_other_edges():
+    """Otherwise there would be many rounds that settle a vertex or two each."""
+    n, offsets = 12, np.arange(0, 26, 2)
+    steps = np.array([1, 2])
+    out, into = ((np.arange(n)[:, None] + sign * steps).ravel() % n for sign in (1, -1))
+    sections = {"offsets": Section("int64", n + 1), "targets": Section("uint32", 2 * n)}
+    both = {f"{side}.{name}": section for side in ("out", "in") for name, section in sections.items()}
+    manifest = Manifest(n, 2 * n, 2 * n, True, False, "dense", in_edges=True, sections=both)
+
+    def graph(targets):
+        lists = {"out.offsets": offsets, "out.targets": out, "in.offsets": offsets, "in.targets": targets}
+        return Graph(MemoryStore(manifest, {name: array.astype(both[name].dtype) for name, array in lists.items()}))
+
+    assert ist.strongly_connected_components(graph(into)).values.tolist() == [0] * n
+    with pytest.raises(StoreError, match="the in-edges and out-edges of the graph are not the same edges; run isthmus verify"):
+        ist.strongly_connected_components(graph(np.full(2 * n, 5)))
