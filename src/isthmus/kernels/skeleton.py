@@ -28,6 +28,7 @@ from types import ModuleType
 
 import numba
 
+from isthmus.kernels.incremental import incremental
 from isthmus.kernels.settle import SETTLE
 
 BUILDING = threading.Lock()
@@ -36,7 +37,7 @@ import math
 
 import numpy as np
 
-from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_max, atomic_min, atomic_or, lowest_bit, prefetch
+from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_max, atomic_min, atomic_or, fence, lowest_bit, prefetch
 from isthmus.kernels.compile import program_inline as called
 from isthmus.kernels.compile import program_kernel as compiled
 
@@ -197,9 +198,13 @@ def loops(weighted: bool, pull: bool, prefetched: int) -> str:
     )
 
 
-def build(name: str, functions: str, weighted: bool, pull: bool, prefetched: int) -> ModuleType:
-    """The module of a program's loops; the same text gives the same module, in all threads of this process."""
+def build(name: str, functions: str, weighted: bool, pull: bool, prefetched: int, live: bool = False) -> ModuleType:
+    """The module of a program's loops; the same text gives the same module, in all threads of this process.
+
+    `live`: also the loops that bring answers up to date.
+    """
     text = HEAD.format(name=name) + functions + loops(weighted, pull, prefetched) + (SEEK if "def found(" in functions else "")
+    text += incremental(weighted) if live else ""
     module_name = f"isthmus_program_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
     with BUILDING:  # a module is found below before it is executed
         return sys.modules.get(module_name) or executed(module_name, text)

@@ -91,6 +91,10 @@ class Monotone(Program):
         return improving(self.message, self.combine, self.dtype(facts), vertex_number(self.message, facts, 1))
 
     def begin(self, facts: Facts) -> State:
+        return self.first_state(facts)
+
+    def first_state(self, facts: Facts) -> State:
+        """The values at the start, and the vertices that start active."""
         kind = self.dtype(facts)
         params = tuple(self.values_given[name] for name in self.message.defaults)
         if self.initial == "vertex":

@@ -16,7 +16,7 @@ def compile_program(program: Program, facts: Facts, state: Any, side: Side) -> A
     """The program's loops, compiled or found on disk."""
     weighted = side.weight_width > 0
     text = program.text(facts)
-    module = skeleton.build(program.name, text, weighted, program.pulls, program.prefetched_array)
+    module = skeleton.build(program.name, text, weighted, program.pulls, program.prefetched_array, program.live)
     nothing = np.empty(0, np.int64)
     weights = np.empty(0, side.weight_dtype if weighted else np.int32)
     none = np.zeros(1, np.int64)
