@@ -76,11 +76,14 @@ def test_those_put_off_are_active_next(team, drawn, bound, sign, data):
 
 
 @settings(max_examples=150, deadline=None)
-@given(events=st.lists(st.tuples(st.integers(0, 29), st.booleans(), st.integers(0, 1)), max_size=60), room=st.integers(1, 40))
-def test_loose_queues(events, room):
+@given(
+    events=st.lists(st.tuples(st.integers(0, 29), st.booleans(), st.integers(0, 1)), max_size=60), room=st.integers(1, 40),
+    repeats=st.booleans(),
+)  # fmt: skip
+def test_loose_queues(events, room, repeats):
     """Marked, followed and marked again: queues hold vertices twice, or that are not marked any more."""
     with sizes.using(smallest_queue=room):
-        frontier = Frontier(30, 2)
+        frontier = Frontier(30, 2, repeats)
     frontier.loose = True
     frontier.start(np.array([3]))
     marked = set()
@@ -96,6 +99,8 @@ def test_loose_queues(events, room):
     assert frontier.count == len(marked)
     if frontier.list is not None:
         assert frontier.list.tolist() == sorted(marked)
+    if repeats:
+        assert (frontier.list is not None) == (len(marked) <= room), "whoever marked them"
     frontier.advance()
     assert not frontier.any()
     assert not frontier.marks.any()

@@ -48,6 +48,12 @@ class ProgramError(IsthmusError):
     exit_code = 7
 
 
+class BatchError(IsthmusError, ValueError):
+    """A batch of changes that cannot be applied; the graph and all results are as before."""
+
+    exit_code = 3
+
+
 class PluginError(IsthmusError):
     """A plugin that cannot be loaded, or is not of the kind that its entry point declares."""
 

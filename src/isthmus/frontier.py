@@ -61,8 +61,9 @@ class Activity:
 class Frontier:
     """The active vertices of this iteration and of the next."""
 
-    def __init__(self, vertices: int, threads: int) -> None:
+    def __init__(self, vertices: int, threads: int, repeats: bool = False) -> None:
         self.vertices = vertices
+        self.repeats = repeats  # whether there is a list depends on the number of active vertices alone, not on who marked them
         whole = -(-vertices // 8) * 8  # kernels also read the marks as 64-bit words
         self.marks = np.zeros(whole, np.uint8)
         self.next_marks = np.zeros(whole, np.uint8)
@@ -151,7 +152,16 @@ class Frontier:
         else:
             self.list = None
             self.count = int(np.count_nonzero(self.marks))
+        if self.repeats:
+            self._list_if_few()
         self.used[:] = 0
+
+    def _list_if_few(self) -> None:
+        """Have a list if the active vertices fit one queue."""
+        if self.count > self.queues.shape[1]:
+            self.list = None
+        elif self.list is None:
+            self.list = np.flatnonzero(self.marks).astype(np.uint32)
 
     def _clear(self) -> None:
         if self.list is not None:

@@ -341,14 +341,6 @@ def test_a_link_that_could_not_be_opened_leaves_no_file_open(graph: Any, monkeyp
     assert made[0]._context == 0, "it was left to the next ring"
 
 
-def test_a_link_that_was_lost_is_closed(graph: Any) -> None:
-    files = len(os.listdir("/proc/self/fd"))
-    link = SsdLink(arrays(graph), GUESS)
-    assert len(os.listdir("/proc/self/fd")) > files
-    del link
-    assert len(os.listdir("/proc/self/fd")) == files
-
-
 def test_the_last_spare_context_may_be_taken_by_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the look and the taking: it was there, and is gone."""
 

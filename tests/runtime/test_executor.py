@@ -459,6 +459,38 @@ def test_units_run_again_at_once(executor):
     assert len(work.ended) == 100
 
 
+@pytest.mark.parametrize("here", [False, True])
+def test_units_that_run_alone_run_again_before_the_next(executor, here, monkeypatch):
+    """All members share every run of a delivery, and none waits for a buffer that only the end of a run gives back."""
+
+    class Alone(Units):
+        buffers = threading.Semaphore(2)
+
+        def fetch(self, unit, channel):
+            for delivery in super().fetch(unit, channel):
+                assert self.buffers.acquire(timeout=10)
+                yield delivery
+
+        def pieces(self, unit, delivery):
+            with self.lock:
+                assert not self.inside
+                order.append(unit)
+            return super().pieces(unit, delivery)
+
+        def finished(self, unit, delivery):
+            super().finished(unit, delivery)
+            self.buffers.release()
+
+    monkeypatch.setattr(executor._link, "readers", 1)  # as a modelled link has, so that units arrive in order
+    order: list[int] = []
+    work = Alone(20, deliveries=4, pieces=3, again_runs=10**9)
+    given = Plain(range(20), [unit % 3 for unit in range(20)], alone=True), work, Standing(20)
+    executor.carry_out_here(*given, False) if here else executor.carry_out(*given)
+    assert work.runs == Counter({unit: 4 * 3 * (1 + unit % 3) for unit in range(20)})
+    assert order == [unit for unit in range(20) for _ in range(4 * (1 + unit % 3))]
+    assert len(work.ended) == 80
+
+
 def test_many_iterations_fetched_ahead(executor):
     """Reused, dropped for others, and dropped at the end."""
 

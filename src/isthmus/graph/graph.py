@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -33,7 +35,7 @@ class Graph:
         self.snapshot = StoredSnapshot(store)
         self.vertices, self.edges, self.arcs = self.snapshot.vertices, self.snapshot.edges, self.snapshot.arcs
         self.directed, self.weighted, self.order = self.snapshot.directed, self.snapshot.weighted, self.snapshot.order
-        self.has_in_edges = self.snapshot.has_in_edges
+        self.has_in_edges, self.parallel = self.snapshot.has_in_edges, store.manifest.parallel
         self.ids = self.snapshot.ids
         self.report: Report | None = None  # what ingest read, dropped and merged, if this graph was just ingested
 
@@ -72,6 +74,17 @@ class Graph:
         """How it is pickled: a stored graph is opened again by its path, one in memory takes its arrays along."""
         self.store.read("out.offsets", 0, 0)  # an error if it is closed
         return Graph, (self.store,), {"report": self.report}
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Held by a run, so that a changing graph does not change meanwhile."""
+        yield
+
+    def _read(self, section: str, begin: int, end: int) -> Array:
+        entries = self.store.read(section, begin, end)
+        if section.endswith("targets"):
+            check_numbers(self.store, section, entries)
+        return entries
 
     def _row(self, v: int, side: str = "out") -> tuple[int, int]:
         begin, end = (int(at) for at in self.store.read(f"{side}.offsets", v, v + 2))
@@ -122,8 +135,7 @@ class Graph:
 
     def _list(self, v: Any, side: str) -> Array:
         begin, end = self._row(self.ids.number(v), side)
-        targets = self.store.read(f"{side}.targets", begin, end)
-        check_numbers(self.store, f"{side}.targets", targets)
+        targets = self._read(f"{side}.targets", begin, end)
         return np.sort(self.ids.users(targets))
 
     def edge_weights(self, u: Any, v: Any) -> Array:
@@ -131,7 +143,7 @@ class Graph:
         low, high = self._arcs_between(self.ids.number(u), self.ids.number(v))
         if not self.weighted:
             return np.ones(high - low, np.int32)
-        return np.array(self.store.read("out.weights", low, high))
+        return np.array(self._read("out.weights", low, high))
 
     def has_edge(self, u: Any, v: Any) -> bool:
         """Whether there is an edge from `u` to `v`; False if the graph lacks one of them."""

@@ -38,6 +38,11 @@ class Ids:
         self._asked = 0
         self._held: dict[str, Array] | None = None
 
+    @property
+    def is_natural(self) -> bool:
+        """Whether vertex numbers are places in natural order."""
+        return not self._hub
+
     def kept(self) -> Ids:
         """The same id map for results, which are written in pieces; readable also after the graph is closed or replaced."""
         part = Ids(self._store.only(*KEPT), holds=False)

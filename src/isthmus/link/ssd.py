@@ -148,8 +148,3 @@ class SsdLink(Link):
         while self._files:
             os.close(self._files.pop())
         self._held, self._arrivals = [], Arrivals([], False)  # an error raised here may keep the link alive
-
-    def __del__(self) -> None:
-        """Close a link that an interrupt has lost between its opening and its use."""
-        with contextlib.suppress(Exception):  # at interpreter exit, modules needed here may be gone
-            self.close()

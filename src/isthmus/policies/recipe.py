@@ -84,7 +84,7 @@ class Recipe:
         A recipe without overrides also never switches to bottom-up search, which no published system does. `levels`: the
         program is a breadth-first search, for which switching to bottom-up saves more than further runs.
         """
-        timeless = replace(self, settle=False, merge=False, correct=False, ahead=False, bottom_up=bool(self.modelled))
+        timeless = replace(self, settle=False, merge=False, correct=False, ahead=False, recompute=False, bottom_up=bool(self.modelled))
         if not self.modelled or sides > 1:
             return timeless
         return replace(timeless, **{**self.modelled, **({"further_runs": {}} if levels else {})})

@@ -139,6 +139,17 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Live:
+    """How an algorithm's answer is kept current. `title`: the name that users give it by, such as SSSP in `isthmus.SSSP(source=7)`.
+
+    `program` makes the program from a graph and the algorithm's options (some of them, or all).
+    """
+
+    title: str
+    program: Callable[..., Program]
+
+
+@dataclass(frozen=True)
 class Algorithm:
     """A declared algorithm. `function` takes a Runner first, then the parameters."""
 
@@ -147,6 +158,7 @@ class Algorithm:
     alias: str | None = None  # another name on the shell
     place: int = LAST  # position in lists
     sample: Callable[[Snapshot], dict[str, Any] | None] | None = None  # arguments to test it with; None: not on this graph
+    live: Live | None = None  # how its answer is kept current while a graph changes; None: it is not
 
     @property
     def words(self) -> str:
@@ -191,15 +203,16 @@ def algorithm(function: Callable[..., Answer]) -> Algorithm: ...
 
 @overload
 def algorithm(
-    *, alias: str | None = None, place: int = LAST, sample: Callable[[Snapshot], dict[str, Any] | None] | None = None
-) -> Declares: ...
+    *, alias: str | None = None, place: int = LAST, sample: Callable[[Snapshot], dict[str, Any] | None] | None = None,
+    live: Live | None = None,
+) -> Declares: ...  # fmt: skip
 
 
 def algorithm(
     function: Callable[..., Answer] | None = None, *, alias: str | None = None, place: int = LAST,
-    sample: Callable[[Snapshot], dict[str, Any] | None] | None = None,
+    sample: Callable[[Snapshot], dict[str, Any] | None] | None = None, live: Live | None = None,
 ) -> Algorithm | Declares:  # fmt: skip
     """Declare an algorithm by its function."""
     if function is None:
-        return lambda declared: Algorithm(declared.__name__, declared, alias, place, sample)
-    return Algorithm(function.__name__, function, alias, place, sample)
+        return lambda declared: Algorithm(declared.__name__, declared, alias, place, sample, live)
+    return Algorithm(function.__name__, function, alias, place, sample, live)

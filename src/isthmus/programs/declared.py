@@ -42,6 +42,8 @@ class Monotone(Program):
     order.
     """
 
+    spread_array = 0
+
     def __init__(self, message: Message, initial: Any, combine: str, start: Any, column: str, sides: tuple[str, ...]) -> None:
         if combine not in COMBINE:
             raise rule(message, f"combine: expected one of {', '.join(COMBINE)}, got {combine!r}")
@@ -89,6 +91,10 @@ class Monotone(Program):
         return improving(self.message, self.combine, self.dtype(facts), vertex_number(self.message, facts, 1))
 
     def begin(self, facts: Facts) -> State:
+        return self.first_state(facts)
+
+    def first_state(self, facts: Facts) -> State:
+        """The values at the start, and the vertices that start active."""
         kind = self.dtype(facts)
         params = tuple(self.values_given[name] for name in self.message.defaults)
         if self.initial == "vertex":

@@ -17,18 +17,20 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from isthmus.checks import finite_above_0, whole
+from isthmus.checks import above_0, finite_above_0, whole
 from isthmus.errors import OptionError
 from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels import scores
-from isthmus.programs.algorithm import Answer, MaxIter, Option, Runner, algorithm
+from isthmus.programs.algorithm import Answer, Live, MaxIter, Option, Runner, algorithm
 from isthmus.programs.column import Column, Within
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.spreading import Spreading
 from isthmus.programs.sums import alone, summing, times
 from isthmus.programs.weights import need_weights
 
 AVERAGED = 9  # sums of residuals, at least, whose average growth is near the eigenvalue
+CHECKED = 16  # iterations of a stream after which scores are checked for having grown without end
 PIECE = 1 << 16  # entries looked at together, so that temporary arrays stay small
 
 
@@ -136,7 +138,50 @@ def small_alpha(graph: Snapshot) -> float:
     return 0.5 / (1 + int(graph.out_degrees().max(initial=0)))
 
 
-@algorithm
+class LiveKatz(Spreading):
+    """Katz centrality on a graph that changes. If no |residual| exceeds tol * beta, no entry has a relative error above tol."""
+
+    name = "katz"
+    columns = Katz.columns
+
+    def __init__(self, alpha: float, beta: float, tol: float, normalized: bool, weight: bool) -> None:
+        super().__init__(finite_above_0("alpha", alpha), above_0("tol", tol), weight)
+        self.beta, self.normalized = finite_above_0("beta", beta), normalized
+
+    def first_residuals(self, facts: Facts) -> Array:
+        return np.full(facts.vertices, self.beta)
+
+    def divisors(self, facts: Facts) -> Array:
+        return np.ones(facts.vertices)
+
+    def threshold(self, vertices: int) -> float:
+        return self.tol * self.beta
+
+    def arriving(self, vertices: int) -> float:
+        return self.beta
+
+    def allowed(self, total: float) -> float:
+        return np.inf
+
+    def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
+        """Goes on while a vertex is active; where alpha is too large for the graph, scores grow without end."""
+        if iteration % CHECKED == 0 and not np.isfinite(state.arrays[1]).all():
+            raise OptionError(f"alpha: {self.factor:g} is too large for this graph; katz does not converge")
+        self.error_bound, self.converged = self.tol, True
+        return True
+
+    def finished(self, scores: Array) -> Array:
+        length = float(np.linalg.norm(scores)) if self.normalized else 0.0
+        return np.divide(scores, length, out=scores) if length > 0 else scores
+
+
+def live_katz(
+    graph: Snapshot, alpha: float = 0.1, beta: float = 1.0, tol: float = 1e-6, normalized: bool = True, weight: bool = False
+) -> LiveKatz:
+    return LiveKatz(alpha, beta, tol, normalized, weight)
+
+
+@algorithm(live=Live("Katz", live_katz))
 def katz(
     run: Runner,
     alpha: Annotated[float, Option("Factor for each step of a walk; below 1 / the largest eigenvalue.", sample=small_alpha)] = 0.1,

@@ -19,8 +19,9 @@ import numpy as np
 
 from isthmus.checks import above_0, between_0_and_1, by_vertex, is_real, whole
 from isthmus.errors import OptionError
+from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels import sweeps
-from isthmus.programs.algorithm import Answer, Kind, MaxIter, Option, Runner, UseWeights, algorithm
+from isthmus.programs.algorithm import Answer, Kind, Live, MaxIter, Option, Runner, UseWeights, algorithm
 from isthmus.programs.column import Column, Within
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import NOTHING_YET, Array, Facts, NearEdges, Program, Seen, State
@@ -202,7 +203,14 @@ class FixedPageRank(PageRank):
 Shares = Annotated[dict[Any, float] | None, Option("Share of a vertex; may be repeated.", metavar="SHARE", kind=Kind.BY_VERTEX)]
 
 
-@algorithm(place=4)
+def live_pagerank(graph: Snapshot, **options: Any) -> Program:
+    """PageRank that a stream keeps current."""
+    from isthmus.programs import live_pagerank as module  # it imports this file
+
+    return module.live_pagerank(graph, **options)
+
+
+@algorithm(place=4, live=Live("PageRank", live_pagerank))
 def pagerank(
     run: Runner,
     alpha: Annotated[float, Option("Damping: the chance of following an edge.")] = 0.85,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -77,12 +78,14 @@ class Program(ABC):
     pulls: bool = False  # follows the edges backwards, summing up what arrives; needs `all_active`
     max_iter: int | None = None
     prefetched_array: int = 0  # the state array that an edge reads or writes at its head; kernels prefetch it
+    spread_array: int | None = None  # the state array that `source` reads at the tail and `edge` changes at the head
     state_bytes: int = 8  # near memory per vertex
     solve_bytes: int = 0  # further near memory per vertex while `solve` runs
     levels: bool = False  # runs faster while each iteration is one level of a breadth-first search
     needs_spare_memory: bool = False  # uses the rest of the budget, so that no cache gets it
     reruns: bool = False  # a vertex may be followed again in the same iteration, see `again`
     follows_each_vertex_once: bool = False  # so there is nothing to cache
+    live: bool = False  # it goes on from an earlier answer, with loops of its own for that
     settles: int = 0  # 0: no. Otherwise it may run in any order, without `before` and `after`; 1: small values are urgent, -1: large ones
     columns: tuple[Column, ...] = ()  # what the columns of its result hold; those not declared hold plain numbers
     given: tuple[tuple[Any, ...], dict[str, Any]]  # the arguments it was made from, which identify its runs
@@ -91,6 +94,14 @@ class Program(ABC):
         program = super().__new__(cls)
         program.given = given, named
         return program
+
+    def resumed(self, state: State) -> Self:
+        """A copy of this program that goes on from `state` instead of beginning, and leaves the answer there."""
+        fresh = copy.copy(self)
+        fresh.begin = lambda facts: state  # type: ignore[method-assign]
+        fresh.result = lambda state, facts: {}  # type: ignore[method-assign]
+        fresh.summary = lambda columns, state: {}  # type: ignore[method-assign]
+        return fresh
 
     def table_bytes(self, graph: Snapshot) -> int:
         """Near memory beside `state_bytes` per vertex, for tables that depend on the graph's lists."""

@@ -16,7 +16,7 @@ from isthmus.checks import is_real
 from isthmus.errors import OptionError
 from isthmus.kernels import delta_stepping, gang, traversal
 from isthmus.kernels.vertices import reach, widen
-from isthmus.programs.algorithm import Answer, Option, Runner, Vertex, algorithm
+from isthmus.programs.algorithm import Answer, Live, Option, Runner, Vertex, algorithm
 from isthmus.programs.best_first import BestFirst
 from isthmus.programs.column import Column
 from isthmus.programs.declared import Monotone, monotone
@@ -185,7 +185,7 @@ class Paths:
         )  # fmt: skip
 
 
-@algorithm(place=2)
+@algorithm(place=2, live=Live("SSSP", lambda graph, source, cutoff=None: SSSP(source, cutoff)))
 def sssp(
     run: Runner, source: Vertex, cutoff: Annotated[float | None, Option("Longest distance that counts.", least=0)] = None,
     predecessors: FindTree = False,

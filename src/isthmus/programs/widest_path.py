@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.programs.algorithm import Answer, Runner, Vertex, algorithm
+from isthmus.programs.algorithm import Answer, Live, Runner, Vertex, algorithm
 from isthmus.programs.best_first import BestFirst
 from isthmus.programs.column import Column
 from isthmus.programs.declared import Monotone, monotone
@@ -54,7 +54,7 @@ class WidestPath(Monotone):
         return {"reached": int(reached.sum()), "narrowest": widths[reached].min().item()}
 
 
-@algorithm
+@algorithm(live=Live("WidestPath", lambda graph, source: WidestPath(source)))
 def widest_path(run: Runner, source: Vertex) -> Answer:
     """Widths of the widest paths from a source.
 

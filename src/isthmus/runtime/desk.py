@@ -81,6 +81,12 @@ class Holdings:
         self.loaded = Moved()  # since the current run began
         self.in_use = False  # set when a run begins to use what is near
 
+    def follow(self, snapshot: Snapshot) -> None:
+        """Serve this snapshot from now on; what is near of another one is let go."""
+        if snapshot is not self._snapshot:
+            self.close()
+            self._snapshot = snapshot
+
     def count_anew(self) -> Moved:
         """Start a new count of loaded bytes, and return it."""
         self.loaded = Moved()

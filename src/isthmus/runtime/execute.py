@@ -23,6 +23,7 @@ from isthmus.runtime.budget import BUFFERS, LEAST_BLOCKS, Split, split_for
 from isthmus.runtime.checkpoint import Checkpoint
 from isthmus.runtime.compiled import compile_program
 from isthmus.runtime.desk import Desk
+from isthmus.runtime.launches import Launches
 from isthmus.runtime.loop import Loop, may_rerun
 from isthmus.runtime.modelled import Modelled
 from isthmus.runtime.options import Watch
@@ -89,7 +90,7 @@ def executed(program: Program, session: Session, watch: Watch, say: Callable[[st
     spare = max(0, split.budget - split.peak - held) if saved is None else saved.spare(split, session.settings.memory)
     run = Execution(program, split, trace=Trace(notes=list(split.notes)), loaded=holdings.count_anew())
     facts = facts_of(session, program, spare, chosen)
-    state, frontier = program.begin(facts), Frontier(graph.vertices, session.team.size)
+    state, frontier = program.begin(facts), Frontier(graph.vertices, session.team.size, session.model is not None)
     frontier.start(state.start)
     if saved is not None:
         saved.begin(state, facts, frontier, run.trace, say)
@@ -110,7 +111,7 @@ def executed(program: Program, session: Session, watch: Watch, say: Callable[[st
         module = compile_program(program, facts, state, desk.sides[0])
         ready = clock()
         least_again = modelled.least_again(desk.sides[0]) if modelled is not None and chosen.weighs_launches else 0
-        worker = Worker(module, program, state, session.team, least_again)
+        worker = Worker(module, program, state, session.team, least_again, Launches(program, state) if modelled is not None else None)
         loop = Loop(program, state, facts, frontier, desk, chosen, worker, session.team, run.trace, watch, modelled, checkpoint=saved)
         loop.staying = stay(loop, split)
         loop.begin()

@@ -158,7 +158,7 @@ class Loop:
         if first is not None:
             rest = itertools.chain([first], deliveries)
             work = HeldWork(rest, self.frontier, self.worker, lambda delivery: self.done(delivery, self.frontier, record))
-            self.timed(Plain([0]), work, Standing(1), record)
+            self.timed(Plain([0], alone=self.modelled is not None), work, Standing(1), record)
 
     def counted(self, hits: Iterator[Delivery], record: Iteration) -> Iterator[Delivery]:
         """Deliveries from the cache, counted as they are taken."""
@@ -255,7 +255,7 @@ class Loop:
             return
         further = self.further_runs(record)
         units = tasks + [delivery.task for delivery in held]
-        schedule = Plain(range(len(tasks)), [further.get(task.engine.name, 0) for task in units])
+        schedule = Plain(range(len(tasks)), [further.get(task.engine.name, 0) for task in units], self.modelled is not None)
         work = self.work(tasks, held, frontier, lambda delivery: self.done(delivery, frontier, record))
         self.timed(schedule, work, Standing(len(units)), record, self.fetches_ahead())
 

@@ -113,7 +113,7 @@ class Session:
         watch, say, rehearse = options.pop("watch", quiet), options.pop("say", None), options.pop("rehearse", None)
         if os.getpid() != self._process:
             raise IsthmusError("the session was opened before this process was forked, and its threads are not here; open a session here")
-        with self._lock:
+        with self._lock, self.graph.reading():
             if self._closed:
                 raise OptionError("the session is closed")
             if self._busy:
@@ -121,6 +121,7 @@ class Session:
             self._busy = True
             self.holdings.in_use = False
             try:
+                self.holdings.follow(self.graph.snapshot)
                 if rehearse is not None:
                     rehearsal = Rehearsal(self, algorithm.name, rehearse)
                     algorithm(rehearsal, *args, **own)

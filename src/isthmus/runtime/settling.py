@@ -68,6 +68,8 @@ def make_piles(memory: Array, vertices: int) -> tuple[Array, Array, Array]:
     marks[:] = 0
     return marks, queues[:vertices], queues[vertices:]
 
+NO_STARTS = np.empty(0, np.uint32)
+
 
 class SettlingPartitions(Work):
     """The pending vertices by partition, and the near partitions, which take all memory for edges."""
@@ -154,7 +156,7 @@ class SettlingPartitions(Work):
         def work(member: int) -> None:
             start = clock()
             used, vertices, edges = self._settle(
-                parts.first[unit], parts.last[unit], place.base, place.weight_base, sizes.now.settled_edges, self._sign, self._delta,
+                parts.first[unit], parts.last[unit], NO_STARTS, place.base, place.weight_base, sizes.now.settled_edges, self._sign, self._delta,
                 lists.begins, lists.ends, place.targets, weights, self._state.arrays, self._state.params,
                 self._marks, *self._piles[member], self._outer[member], 0,
             )  # fmt: skip

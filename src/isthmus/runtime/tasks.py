@@ -46,9 +46,7 @@ class TaskWork(Work):
         return self._worker.pieces(delivery, self.frontier)
 
     def again(self, unit: int, delivery: Delivery) -> list[Piece]:
-        pieces = self._worker.again(delivery, self.frontier)
-        delivery.further_runs += bool(pieces)
-        return pieces
+        return self._worker.again(delivery, self.frontier)
 
     def finished(self, unit: int, delivery: Delivery) -> None:
         self._done(delivery)
