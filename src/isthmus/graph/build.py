@@ -138,6 +138,11 @@ def build(
         return finished(run.run(), report or run.report)
 
 
+def store_again(graph: Graph, path: str | Path, overwrite: bool = False) -> Graph:
+    """Write a graph that is in memory into a new store, in natural order."""
+    return build(StoreSource(graph.store), Cleaning(), path, "natural", overwrite, None, None, SILENT)
+
+
 def is_final(source: EdgeSource, cleaning: Cleaning) -> bool:
     """Whether `source` is a store whose edges do not change."""
     if not isinstance(source, StoreSource) or cleaning.directed not in (None, source.directed):

@@ -397,9 +397,9 @@ class ChangingGraph(Graph):
 
     def save(self, path: str | Path, overwrite: bool = False) -> None:
         """Write the graph as it is now into a store."""
-        from isthmus.graph.build import ingest  # late: it imports graphs
+        from isthmus.graph.build import store_again  # late: it imports graphs
 
-        ingest(self.frozen(), path, overwrite=overwrite).close()
+        store_again(self.frozen(), path, overwrite).close()
 
     def busiest(self) -> Any:
         return self.frozen().busiest() if not self.vertices else self.ids.users(np.array([self.snapshot.out_degrees().argmax()]))[0]

@@ -9,8 +9,8 @@ Changed weights are a deletion and an insertion. A batch that only inserts has n
 
 from __future__ import annotations
 
-import copy
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -260,12 +260,10 @@ class MaintainedMonotone(Maintained):
     def _go_on(self, starts: Array | None) -> None:
         """Let the loop of every run go on from these vertices (None: all)."""
         n = self.graph.vertices
-        program = Remembered(self.program, copy.copy(self.state), self._position)
-        program.sides = self.sides
-        program._state.start = starts
-        if starts is not None and not np.asarray(starts).size:
+        if not n or (starts is not None and not np.asarray(starts).size):
             return
-        assert n
+        program = Remembered(self.program, replace(self.state, start=starts), self._position)
+        program.sides = self.sides
         self.session.holdings.follow(self.graph.snapshot)
         run = execute(program, self.session, quiet, None, None)
         self.effort.edges_read += int(run.trace.total("active_edges"))
