@@ -13,6 +13,7 @@ import pytest
 from tests import quick
 
 from isthmus import sizes
+from isthmus.cli import signals
 from isthmus.kernels import compiling, kept
 
 kept.kernels_folder()  # decided now: tests that set ISTHMUS_CACHE in this process still find the machine code that was kept
@@ -37,6 +38,12 @@ class Everything(set[str]):
 def no_news(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands and functions in this process do not say that they compile, which depends on earlier test runs."""
     monkeypatch.setattr(compiling.OUTSIDE, "told", Everything())
+
+
+@pytest.fixture(autouse=True)
+def no_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands in this process leave its signals alone: those of tests that send some must come up as usual."""
+    monkeypatch.setattr(signals, "listen", lambda: None)
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def test_numbers_by_vertex(graph: Any, bad: Any) -> None:
         ist.circuit(graph, fixed=bad)
     with pytest.raises(OptionError, match="currents: expected a "):
         ist.circuit(graph, fixed={0: 1}, currents=bad)
-    with pytest.raises(OptionError, match="personalization, dangling: expected a "):
+    with pytest.raises(OptionError, match="personalization: expected a "):
         ist.pagerank(graph, personalization=bad)
 
 

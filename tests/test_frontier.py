@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.sides import lists_of
 
 from isthmus import sizes
-from isthmus.frontier import Frontier, queue_size
+from isthmus.frontier import Frontier, frontier_bytes, queue_size
 from isthmus.graph.lists import Lists
 from isthmus.graph.partition import cut
 from isthmus.threads import Team
@@ -76,11 +76,14 @@ def test_those_put_off_are_active_next(team, drawn, bound, sign, data):
 
 
 @settings(max_examples=150, deadline=None)
-@given(events=st.lists(st.tuples(st.integers(0, 29), st.booleans(), st.integers(0, 1)), max_size=60), room=st.integers(1, 40))
-def test_loose_queues(events, room):
+@given(
+    events=st.lists(st.tuples(st.integers(0, 29), st.booleans(), st.integers(0, 1)), max_size=60), room=st.integers(1, 40),
+    repeats=st.booleans(),
+)  # fmt: skip
+def test_loose_queues(events, room, repeats):
     """Marked, followed and marked again: queues hold vertices twice, or that are not marked any more."""
     with sizes.using(smallest_queue=room):
-        frontier = Frontier(30, 2)
+        frontier = Frontier(30, 2, repeats)
     frontier.loose = True
     frontier.start(np.array([3]))
     marked = set()
@@ -96,6 +99,8 @@ def test_loose_queues(events, room):
     assert frontier.count == len(marked)
     if frontier.list is not None:
         assert frontier.list.tolist() == sorted(marked)
+    if repeats:
+        assert (frontier.list is not None) == (len(marked) <= room), "whoever marked them"
     frontier.advance()
     assert not frontier.any()
     assert not frontier.marks.any()
@@ -121,11 +126,43 @@ def test_everyone_is_as_active_as_all_of_them(team, lengths, arcs, weight_width,
     assert all_active.partition_slots.sum() == lists.slots
 
 
+@pytest.mark.parametrize("kind", ["sparse", "dense", "all_active"])
+def test_the_active_vertices_of_a_range(kind):
+    frontier = make(300, range(0, 300, 7), kind)
+    expected = range(300) if kind == "all_active" else range(0, 300, 7)
+    for first, last in ((0, 300), (100, 140), (140, 140), (295, 300)):
+        assert frontier.rows(first, last).tolist() == [v for v in expected if first <= v < last]
+
+
+@pytest.mark.parametrize("as_mask", [False, True])
+@pytest.mark.parametrize("count", [0, 3, 4, 5])
+def test_a_start_with_no_more_vertices_than_a_queue_holds_is_sparse(sized, count, as_mask):
+    sized(smallest_queue=4)
+    frontier, chosen = Frontier(20, 1), np.arange(count) * 3
+    frontier.start(np.isin(np.arange(20), chosen) if as_mask else chosen)
+    assert (active(frontier), frontier.count, frontier.all_active) == (set(chosen.tolist()), count, False)
+    assert (frontier.list is not None) == (count <= 4)
+
+
+def test_nothing_is_active_before_the_start():
+    frontier = Frontier(9, 2)
+    assert (frontier.count, frontier.any(), frontier.none_next(), active(frontier)) == (0, False, True, set())
+
+
+@pytest.mark.parametrize(("vertices", "threads"), [(1000, 1), (8 * 4096, 3), (64 * 10_000, 2), (64 * 12_345, 1)])
+def test_the_memory_that_it_takes(vertices, threads):
+    frontier = Frontier(vertices, threads)
+    arrays = (frontier.marks, frontier.next_marks, frontier.queues)
+    assert frontier_bytes(vertices, threads) == sum(array.nbytes for array in arrays)
+    assert queue_size(vertices) == max(4096, vertices // 64)
+
+
 # Vertices that a program wakes
 
 
-def test_waking_a_run_of_vertices():
-    frontier = Frontier(10, 2)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_waking_a_run_of_vertices(threads):
+    frontier = Frontier(10, threads)
     frontier.start(np.array([0]))
     frontier.wake(3, 6)
     frontier.advance()

@@ -90,6 +90,8 @@ def test_private_attributes_are_those_of_self(path):
     allowed = ("self", "cls", "link") if path.name == "link.py" else ("self", "cls")  # `__new__` has no self yet
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+            if ast.unparse(node) == "os._exit":  # documented, and public in spite of its name
+                continue
             owner = node.value
             mine = isinstance(owner, ast.Name) and owner.id in allowed
             inherited = isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super"

@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import isthmus as ist
 from isthmus import sizes
+from isthmus.schedule import contribution
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
@@ -55,14 +57,14 @@ def test_published_hints(module, hint, expected):
     assert module("lab").mean(row[1 + place] for row in grus.TABLE_1.values()) == pytest.approx(expected, abs=0.011)
 
 
-@pytest.mark.parametrize("algorithm", ["PR", "SSSP", "WCC", "BFS", "MST"])
+@pytest.mark.parametrize("algorithm", ["PR", "SSSP", "WCC", "BFS", "MST", "NNDR", "GCS"])
 def test_a_wrong_answer_stops(module, tmp_path, algorithm):
     lab = module("lab").Lab(tmp_path, ["rmat7"], 7)
     [case] = lab.cases
     lab.run(case, algorithm, "filter")
     lab.run(case, algorithm, "emogi")
     known = lab._answers[case.name, algorithm]
-    lab._answers[case.name, algorithm] = known + 1 if algorithm != "PR" else np.full(known.size, 9.0)
+    lab._answers[case.name, algorithm] = known + 1 if algorithm not in ("PR", "GCS") else np.full(known.size, 9.0)
     with pytest.raises(SystemExit, match="the answer is wrong"):
         lab.run(case, algorithm, "subway")
 
@@ -84,3 +86,31 @@ def test_a_scaled_card(module, tmp_path):
     assert small.managed.block_bytes == 65536
     assert small.managed.fault_seconds / small.managed.batch_faults == pytest.approx(card.managed.fault_seconds / 256)
     assert small.link.bandwidth == card.link.bandwidth and small.link.direct == card.link.direct
+
+
+def components(lab, name, monkeypatch):
+    """Bytes moved / edges of HyTGraph's components: hubs first, and last."""
+    order = contribution.order
+    first = lab.run(lab.case(name), "WCC", "hytgraph").ratio
+    monkeypatch.setattr(contribution, "order", lambda stages, priorities=None: order(stages, np.arange(stages.size)))
+    last = lab.apart().run(lab.case(name), "WCC", "hytgraph").ratio
+    return first, last
+
+
+def test_hubs_first_move_fewer_edges(module, tmp_path, monkeypatch):
+    """Every edge about once, since the labels of hubs win; hubs last, nearly all edges twice."""
+    first, last = components(module("lab").Lab(tmp_path, (), 15), "rmat15", monkeypatch)
+    assert first < 1.3 and last > 1.6
+
+
+@pytest.mark.parametrize("name", ["soc-slashdot0902", "cit-HepPh"])
+def test_hubs_first_on_real_graphs(module, data, tmp_path, monkeypatch, name):
+    monkeypatch.setenv("ISTHMUS_DATA", str(data))
+    first, last = components(module("lab").Lab(tmp_path, (), 15), name, monkeypatch)
+    assert first < 1.4 and first < 0.75 * last
+
+
+def test_components_are_named_alike_in_any_order(module):
+    pairs = (np.array([9, 3, 7, 7, 1, 2]), np.array([3, 5, 8, 6, 7, 2]))
+    found = [ist.run(module("lab").SmallestLabel(), ist.read(pairs, directed=False, order=order)) for order in ("natural", "hub")]
+    assert found[0].filled().tolist() == found[1].filled().tolist() == [0, 1, 2, 2, 0, 0, 0, 2]

@@ -114,7 +114,7 @@ def test_parts_may_be_added_by_a_script(tmp_path, monkeypatch):
     for name, value, expected in wrong:
         with pytest.raises(OptionError, match=rf"g.colon: option {name}: expected {expected}, got '{value}'"):
             ist.read(path, **{name: value})
-    assert FORMATS["colon"].settled(path, {"strict": "Yes", "most": "7"}) == {"most": 7, "strict": True, "share": 0.5}
+    assert FORMATS["colon"].own_values(path, {"strict": "Yes", "most": "7"}) == {"most": 7, "strict": True, "share": 0.5}
     with pytest.raises(OptionError, match="unknown option most"):
         ist.read((np.array([1]), np.array([2])), most=3)
     monkeypatch.delitem(FORMATS, "colon")

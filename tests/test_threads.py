@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from concurrent.futures import Future
@@ -9,7 +10,7 @@ from concurrent.futures import Future
 import pytest
 
 from isthmus.errors import OptionError
-from isthmus.threads import Pool, Team, default_threads
+from isthmus.threads import Pool, Team, default_threads, uninterrupted
 
 WAIT = 10  # seconds until a test gives up on an event
 
@@ -239,3 +240,71 @@ def test_an_interrupt_that_loses_an_answer_leaves_nobody_waiting():
     finally:
         team.close()
     assert sorted(done) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+
+
+def test_a_team_that_cannot_start_all_its_threads_leaves_none(monkeypatch):
+    start = threading.Thread.start
+
+    def refused(thread):
+        if thread.name == "isthmus-team-3":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        Team(4)
+    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("isthmus-team")] == []
+
+
+def test_interrupts_come_up_when_the_work_has_ended():
+    steps, main = [], threading.main_thread().ident
+
+    def work():
+        for step in range(5):
+            signal.pthread_kill(main, signal.SIGINT)
+            time.sleep(0.01)
+            steps.append(step)
+
+    with pytest.raises(KeyboardInterrupt):
+        uninterrupted(work)
+    assert steps == [0, 1, 2, 3, 4]
+
+
+def test_an_interrupt_while_the_thread_starts(monkeypatch):
+    """The work is done, and done once, whether the interrupt comes before the thread runs or after."""
+    start = threading.Thread.start
+    for runs in (False, True):
+        done, interrupts = [], [True, True]
+
+        def interrupted(thread, runs=runs, interrupts=interrupts):
+            if runs:
+                start(thread)
+            if interrupts:
+                interrupts.pop()
+                raise KeyboardInterrupt
+            if not runs:
+                start(thread)
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(threading.Thread, "start", interrupted)
+            uninterrupted(lambda done=done: done.append(1))
+        assert done == [1]
+
+
+def test_work_that_is_not_interrupted_may_fail():
+    with pytest.raises(ZeroDivisionError):
+        uninterrupted(lambda: 1 // 0)
+
+
+def test_without_another_thread_the_work_is_done_here(monkeypatch):
+    def refused(thread):
+        raise RuntimeError("can't start new thread")
+
+    done = []
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refused)
+        uninterrupted(lambda: done.append(threading.current_thread()))
+    thread = threading.Thread(target=lambda: uninterrupted(lambda: done.append(threading.current_thread())))
+    thread.start()
+    thread.join()
+    assert done == [threading.main_thread(), thread], "no interrupt is raised in other threads"

@@ -18,6 +18,7 @@ import isthmus as ist
 REAL = ("cnr-2000", "npm-deps-2016", "soc-slashdot0902", "cit-HepPh", "ca-AstroPh")
 UNDIRECTED = ("ca-AstroPh",)
 TRIED = 16  # sources
+LAYERS = 16  # of a network
 
 
 def data_folder() -> Path:
@@ -61,6 +62,15 @@ class Case:
     @cached_property
     def both_ways_hubs_first(self) -> ist.Graph:
         return self._make("hub", directed=False) if self.graph.directed else self.hubs_first
+
+    @cached_property
+    def network(self) -> ist.Graph:
+        """A layered network about as large as the graph, for algorithms that need one: neurons of equal degree, without weights."""
+        layer = max(1, self.graph.vertices // LAYERS)
+        senders = np.arange(layer * (LAYERS - 1))
+        source = np.repeat(senders, max(1, round(self.graph.arcs / senders.size)))
+        target = (source // layer + 1) * layer + np.random.default_rng(1).integers(0, layer, source.size)
+        return ist.read((source, target), vertices=layer * LAYERS, directed=True, parallel="drop")
 
     @cached_property
     def source(self) -> Any:

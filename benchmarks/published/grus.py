@@ -33,6 +33,7 @@ TABLE_1 = {  # over-subscription, then seconds over those of UM, in the order of
     ("UK-union", "PR"): (2.1, 1.0, 1.05, 0.18, 1.00, 0.70, 0.20, 1.05, 0.75),
     ("UK-union", "SSSP"): (3.9, 1.0, 1.02, 0.15, 0.96, 0.61, 0.21, 1.01, 0.70),
 }
+PRINTED_MEANS = (1.0, 0.79, 0.53, 0.99, 0.84, 0.40, 0.80, 0.67)
 FIGURE_9 = {"Friendster": (1.6, 1.9, 1.2, 6.6), "SK-2005": (1.8, 2.2, 1.9, 3.9), "UK-union": (2.5, 3.6, 5.6, 6.5)}
 ARCS = {"Friendster": 1.8e9, "SK-2005": 1.9e9, "UK-union": 5.5e9}
 PAGES = 0.75  # of the near memory
@@ -72,8 +73,9 @@ def table_1(lab: Lab) -> Section:
         rate = "no" if over == FITS else f"{over:g}"
         rows.append([case.name, algorithm, rate, "ours", *map(times, relative)])
         rows.append([graph, algorithm, rate, "paper", *map(times, published)])
-    for who, found in (("ours", ours), ("paper", theirs)):
+    for who, found in (("ours", ours), ("paper, of its cells", theirs)):
         rows.append(["geometric mean", "", "", who, *(times(mean(values)) for values in found.values())])
+    rows.append(["geometric mean", "", "", "paper, as printed", *map(times, PRINTED_MEANS)])
     return section
 
 

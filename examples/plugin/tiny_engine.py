@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from isthmus.engines.engine import Cost, Means, Pass
+from isthmus.engines.engine import Cost, Pass, Resources
 from isthmus.engines.filter import Filter
 
 
@@ -15,7 +15,7 @@ class TwoAtOnce(Filter):
     colour = "#aa4499"
 
     @classmethod
-    def make(cls, means: Means) -> Self:
+    def make(cls, resources: Resources) -> Self:
         return cls(together=2)
 
     @classmethod

@@ -20,6 +20,7 @@ _WHERE = {
     "calibrate": ("isthmus.link.calibrate", "calibrate"),
     "run": ("isthmus.runtime.public", "run"),
     "session": ("isthmus.runtime.session", "session"),
+    "stream": ("isthmus.stream.live", "stream"),
     "compare": ("isthmus.runtime.compare", "compare"),
     "plan": ("isthmus.runtime.plan", "plan"),
     "algorithm": ("isthmus.programs.algorithm", "algorithm"),
@@ -42,12 +43,14 @@ _WHERE = {
     "BudgetError": ("isthmus.errors", "BudgetError"),
     "ProgramError": ("isthmus.errors", "ProgramError"),
     "UnknownVertexError": ("isthmus.errors", "UnknownVertexError"),
+    "BatchError": ("isthmus.errors", "BatchError"),
     "PluginError": ("isthmus.errors", "PluginError"),
     "IsthmusWarning": ("isthmus.errors", "IsthmusWarning"),
 }
 
 if TYPE_CHECKING:
     from isthmus.errors import (
+        BatchError,
         BudgetError,
         GraphFormatError,
         IsthmusError,
@@ -82,6 +85,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(module), attribute)
     elif not name.startswith("_") and not _is_module(name) and name in _algorithms():
         value = importlib.import_module("isthmus.runtime.public").function_of(_algorithms()[name])
+    elif name[:1].isupper() and name in (titles := _live()):
+        value = importlib.import_module("isthmus.stream.wanted").wanted(titles[name])
     else:
         raise AttributeError(f"module 'isthmus' has no attribute {name!r}")
     globals()[name] = value
@@ -89,13 +94,19 @@ def __getattr__(name: str) -> Any:
 
 
 def _is_module(name: str) -> bool:
-    """Whether `name` is a module of the package: Python asks here first, and a look for algorithms would then import in a circle."""
+    """Whether `name` is a module of the package. Python asks for these too; a search for algorithms would then import in a circle."""
     return importlib.util.find_spec(f"{__name__}.{name}") is not None
 
 
 def _algorithms() -> Any:
     """Algorithms by name, found in their folder and in other packages."""
     return importlib.import_module("isthmus.programs.catalogue").ALGORITHMS
+
+
+def _live() -> dict[str, Any]:
+    """Algorithms that a stream can keep current, by the names that users give them by."""
+    found = _algorithms()
+    return {found[name].live.title: found[name] for name in found.names() if found[name].live is not None}
 
 
 def __dir__() -> list[str]:

@@ -1,10 +1,12 @@
-"""Checks of numeric options: each returns the number, or raises an OptionError that names the option."""
+"""Checks of options: each returns the value, or raises an OptionError that names the option."""
 
 from __future__ import annotations
 
 import math
+import os
 import sys
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 from isthmus.errors import OptionError
@@ -51,3 +53,23 @@ def by_vertex(name: str, given: Any) -> dict[Any, float]:
         if not is_real(value) or not abs(value) <= sys.float_info.max:
             raise OptionError(f"{name}: expected a finite number, got {value!r} for vertex {vertex!r}")
     return {vertex: float(value) for vertex, value in given.items()}
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False, also as 1 or 0 and as NumPy's. Text would always be true, "no" as well."""
+    if not (isinstance(value, int) or type(value).__name__ == "bool") or value not in (0, 1):
+        raise OptionError(f"{name}: expected True or False, got {value!r}")
+    return bool(value)
+
+
+def path_of(name: str, value: Any) -> Path:
+    if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes) or not os.fspath(value):
+        shown = repr(value) if isinstance(value, str | bytes | int | float | None) else f"an object of type {type(value).__name__}"
+        raise OptionError(f"{name}: expected a path, got {shown}")
+    return Path(value)
+
+
+def function(name: str, value: Any) -> Any:
+    if not callable(value):
+        raise OptionError(f"{name}: expected a function, got {value!r}")
+    return value

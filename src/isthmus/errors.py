@@ -28,7 +28,7 @@ class StoreError(IsthmusError):
 
 
 class BudgetError(IsthmusError):
-    """A memory budget too small for the job."""
+    """A memory budget too small for the run."""
 
     exit_code = 5
 
@@ -48,6 +48,12 @@ class ProgramError(IsthmusError):
     exit_code = 7
 
 
+class BatchError(IsthmusError, ValueError):
+    """A batch of changes that cannot be applied; the graph and all results are as before."""
+
+    exit_code = 3
+
+
 class PluginError(IsthmusError):
     """A plugin that cannot be loaded, or is not of the kind that its entry point declares."""
 
@@ -55,4 +61,4 @@ class PluginError(IsthmusError):
 
 
 class IsthmusWarning(UserWarning):
-    """Something about an answer that the user should know, such as edges that count 1 for want of weights."""
+    """Something about an answer that the user should know, such as that every edge counts as 1 because the graph has no weights."""

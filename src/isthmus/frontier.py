@@ -1,8 +1,13 @@
-"""Active vertices: a byte map, and a queue while there are few (Grus's bitmap-directed frontier).
+"""Active vertices: a byte map, and a queue for each thread while there are few.
 
 Kernels mark a vertex in the byte map of the next iteration, atomically. The thread that marks it first puts it in its own
 queue. While the queues hold every marked vertex, the frontier is sparse and inactive vertices cost nothing: road networks
 need thousands of iterations. When a queue overflows, only the byte map is used.
+
+This is not Grus's bitmap-directed frontier, which writes bytes without atomics and then makes its queue by a scan of the whole map.
+On a processor an atomic mark costs little more than a write, and a scan in every iteration would be most of the time on road networks. A
+modelled device is charged for Grus's: plain writes, which are part of an edge's update, and a scan of a byte per vertex in
+every iteration, for all recipes alike (`runtime/modelled.py`).
 """
 
 from __future__ import annotations
@@ -56,8 +61,9 @@ class Activity:
 class Frontier:
     """The active vertices of this iteration and of the next."""
 
-    def __init__(self, vertices: int, threads: int) -> None:
+    def __init__(self, vertices: int, threads: int, repeats: bool = False) -> None:
         self.vertices = vertices
+        self.repeats = repeats  # whether there is a list depends on the number of active vertices alone, not on who marked them
         whole = -(-vertices // 8) * 8  # kernels also read the marks as 64-bit words
         self.marks = np.zeros(whole, np.uint8)
         self.next_marks = np.zeros(whole, np.uint8)
@@ -146,7 +152,16 @@ class Frontier:
         else:
             self.list = None
             self.count = int(np.count_nonzero(self.marks))
+        if self.repeats:
+            self._list_if_few()
         self.used[:] = 0
+
+    def _list_if_few(self) -> None:
+        """Have a list if the active vertices fit one queue."""
+        if self.count > self.queues.shape[1]:
+            self.list = None
+        elif self.list is None:
+            self.list = np.flatnonzero(self.marks).astype(np.uint32)
 
     def _clear(self) -> None:
         if self.list is not None:

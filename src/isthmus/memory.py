@@ -1,6 +1,6 @@
 """Sizes in bytes, and the ledger of a memory budget.
 
-A budget limits the bytes that a job holds at once. Code that needs much memory asks the ledger first, and uses the
+A budget limits the bytes that an ingest or a run holds at once. Code that needs much memory asks the ledger first, and uses the
 disk when the ledger refuses.
 """
 

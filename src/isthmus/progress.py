@@ -1,4 +1,4 @@
-"""Progress of long jobs: the library reports it, the command line displays it."""
+"""Progress of long work: the library reports it, the command line displays it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Receives the stages of a job. `total` is None if it is unknown."""
+    """Receives the stages of the work, and how far each is. `total` is None if it is unknown."""
 
     def stage(self, name: str, total: int | None, unit: str) -> None: ...
     def advance(self, amount: int) -> None: ...

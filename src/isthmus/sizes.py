@@ -50,6 +50,10 @@ class Sizes:
     trial_buffer: int = 64 << 20  # bytes read at once in bulk; lists are packed out of it
     trial_seconds: float = 0.05  # seconds of a portion that is timed
 
+    # A changing graph
+    settled_alone: int = 1 << 21  # edges that one thread follows to bring an answer up to date; all threads go on from there
+    few_changes: int = 1 << 9  # changed arcs; one thread applies this few sooner than a team
+
     # A run
     smallest_queue: int = 1 << 12  # vertices in a frontier's queue, however small the graph
     least_buffer: int = 256 << 10  # bytes; smaller buffers make too many requests

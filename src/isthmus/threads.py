@@ -79,6 +79,49 @@ def take_first(pending: deque[Future[Result]]) -> Result:
     return result
 
 
+def uninterrupted(work: Callable[[], None]) -> None:
+    """Run `work` to its end, whatever signals arrive; an interrupt is raised afterwards.
+
+    Python raises interrupts in the main thread only. So a call of the main thread runs `work` in another thread, and waits.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        work()
+        return
+    waiting, ended = [work], list[BaseException | None]()
+    news: queue.SimpleQueue[None] = queue.SimpleQueue()
+    interrupt: BaseException | None = None
+    thread: threading.Thread | None = None
+
+    def run() -> None:
+        failure: BaseException | None = None
+        try:
+            task = waiting.pop()
+        except IndexError:  # an interrupt came while a thread was started, and so another was started
+            return
+        try:
+            task()
+        except BaseException as error:
+            failure = error
+        ended.append(failure)
+        news.put(None)
+
+    while not ended:
+        try:
+            if waiting:
+                thread = threading.Thread(target=run, name="isthmus-uninterrupted", daemon=True)
+                thread.start()
+            news.get()
+        except RuntimeError:  # no thread can be started
+            run()
+        except BaseException as error:
+            interrupt = error
+    if thread is not None and thread.is_alive():
+        thread.join()
+    failure = interrupt or ended[0]
+    if failure is not None:
+        raise failure
+
+
 class Team:
     """Threads that run one function together and meet again: a fork-join of some tens of microseconds.
 
@@ -90,12 +133,16 @@ class Team:
         self._work: list[Inbox] = []
         self._done: queue.SimpleQueue[None] = queue.SimpleQueue()  # look again, a member has ended its work
         self._threads: list[threading.Thread] = []
-        for member in range(1, self.size):
-            inbox: Inbox = queue.SimpleQueue()
-            thread = threading.Thread(target=self._serve, args=(member, inbox), name=f"isthmus-team-{member}", daemon=True)
-            thread.start()
-            self._work.append(inbox)
-            self._threads.append(thread)
+        try:
+            for member in range(1, self.size):
+                inbox: Inbox = queue.SimpleQueue()
+                thread = threading.Thread(target=self._serve, args=(member, inbox), name=f"isthmus-team-{member}", daemon=True)
+                thread.start()
+                self._work.append(inbox)
+                self._threads.append(thread)
+        except BaseException:  # the system has no room for more threads
+            self.close()
+            raise
 
     def _serve(self, member: int, inbox: Inbox) -> None:
         while (order := inbox.get()) is not None:

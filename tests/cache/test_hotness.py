@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isthmus.cache.hotness import at_first, candidates, heat, hubs, look
+from isthmus.cache.hotness import candidates, check, heat, hubs, initial_candidates
 from isthmus.frontier import Frontier
 from isthmus.graph.lists import Lists
 from isthmus.threads import Team
@@ -64,8 +64,8 @@ def test_the_first_that_does_not_fit_is_the_end(team):
 
 
 def test_at_first_the_longest_lists_are_wanted(team):
-    assert marked(at_first(LISTS, 9, team)) == [0, 3]
-    assert marked(at_first(LISTS, 39, team)) == [0, 3, 5]
+    assert marked(initial_candidates(LISTS, 9, team)) == [0, 3]
+    assert marked(initial_candidates(LISTS, 39, team)) == [0, 3, 5]
 
 
 def test_a_list_larger_than_the_cache_does_not_empty_it(team):
@@ -84,7 +84,7 @@ def test_hubs_by_degree_whoever_is_used(team):
     assert marked(hubs(LISTS, 9)) == [0, 3]
     assert marked(hubs(LISTS, 100)) == [0, 1, 3, 4, 5]
     assert marked(hubs(Lists.of(np.array([0, 4, 9, 10])), 5)) == [1]  # exactly, where at first 4 and 5 edges count as equal
-    assert marked(at_first(Lists.of(np.array([0, 4, 9, 10])), 5, team)) == [0]
+    assert marked(initial_candidates(Lists.of(np.array([0, 4, 9, 10])), 5, team)) == [0]
     assert marked(candidates(counts(0, 9, 0, 0, 9, 0), LISTS, 9, team)) == [1, 4]
 
 
@@ -108,47 +108,47 @@ NOBODY = np.zeros(6, np.uint8)
 
 def test_a_look_is_due_after_more_than_the_interval(team):
     hotness = counts(9, 0, 0, 0, 0, 0)
-    early = look(hotness, NOBODY, 6, LISTS, 10, team, interval=1)
+    early = check(hotness, NOBODY, 6, LISTS, 10, team, interval=1)
     assert (early.due, early.changed) == (False, False)
     assert early.wanted is NOBODY
-    late = look(hotness, NOBODY, 7, LISTS, 10, team, interval=1)
+    late = check(hotness, NOBODY, 7, LISTS, 10, team, interval=1)
     assert (late.due, late.changed) == (True, True)
     assert marked(late.wanted) == [0]
-    assert look(hotness, NOBODY, 4, LISTS, 10, team, interval=0.5).due
-    assert not look(hotness, NOBODY, 3, LISTS, 10, team, interval=0.5).due
+    assert check(hotness, NOBODY, 4, LISTS, 10, team, interval=0.5).due
+    assert not check(hotness, NOBODY, 3, LISTS, 10, team, interval=0.5).due
 
 
 def test_small_changes_of_the_candidates_are_not_worth_a_refresh(team):
     """5 + 2 edges are held. One new edge of 8 is not more than 30 %, four of 11 are."""
     held = counts(1, 0, 0, 0, 1, 0)
-    small = look(counts(9, 8, 0, 0, 7, 0), held, 7, LISTS, 8, team)
+    small = check(counts(9, 8, 0, 0, 7, 0), held, 7, LISTS, 8, team)
     assert (small.due, small.changed) == (True, False)
     assert small.wanted is held
-    large = look(counts(9, 0, 0, 8, 7, 0), held, 7, LISTS, 11, team)
+    large = check(counts(9, 0, 0, 8, 7, 0), held, 7, LISTS, 11, team)
     assert large.changed
     assert marked(large.wanted) == [0, 3, 4]
-    assert look(counts(9, 8, 0, 0, 7, 0), held, 7, LISTS, 8, team, changed=0).changed
+    assert check(counts(9, 8, 0, 0, 7, 0), held, 7, LISTS, 8, team, changed=0).changed
 
 
 def test_candidates_are_compared_whoever_is_active_now(team):
     """Algorithm 2 as printed compares the active vertices: here they would be 1 alone, which is not held."""
     held = counts(1, 0, 0, 0, 0, 0)
-    assert not look(counts(9, 1, 0, 0, 0, 0), held, 7, LISTS, 6, team).changed  # 1 of 6 edges
+    assert not check(counts(9, 1, 0, 0, 0, 0), held, 7, LISTS, 6, team).changed  # 1 of 6 edges
 
 
 def test_a_refused_look_stays_refused(team):
     """Algorithm 2 never resets c_tag, so the second look would change the cache without a refresh."""
-    first = look(counts(9, 0, 0, 0, 0, 0), NOBODY, 7, LISTS, 6, team)
+    first = check(counts(9, 0, 0, 0, 0, 0), NOBODY, 7, LISTS, 6, team)
     assert first.changed
-    second = look(counts(9, 1, 0, 0, 0, 0), first.wanted, 7, LISTS, 6, team)
+    second = check(counts(9, 1, 0, 0, 0, 0), first.wanted, 7, LISTS, 6, team)
     assert not second.changed
     assert marked(second.wanted) == marked(first.wanted)
 
 
 def test_nothing_to_want(team):
-    assert not look(NOBODY, NOBODY, 7, LISTS, 10, team).changed
+    assert not check(NOBODY, NOBODY, 7, LISTS, 10, team).changed
     none = np.empty(0, np.uint8)
-    assert not look(none, none, 1, np.zeros(1, np.int64), 10, team).changed
+    assert not check(none, none, 1, np.zeros(1, np.int64), 10, team).changed
 
 
 def hits(trace, lists, capacity, count_first, team):
@@ -161,7 +161,7 @@ def hits(trace, lists, capacity, count_first, team):
         counted = np.zeros(vertices, np.uint8)
         counted[active if count_first else before] = 1
         before = active
-        wanted = look(counted, wanted, vertices, lists, capacity, team, interval=0).wanted
+        wanted = check(counted, wanted, vertices, lists, capacity, team, interval=0).wanted
         filled &= wanted != 0
         filled[active] |= wanted[active] != 0
     return found

@@ -16,7 +16,7 @@ import pytest
 from tests.caches import quiet
 
 import isthmus as ist
-from isthmus.cli.console import counted, people, plain, rate
+from isthmus.cli.console import counted, plain, rate, short_count
 from isthmus.cli.main import main
 
 COMMAND = [sys.executable, "-m", "isthmus.cli.main"]
@@ -169,6 +169,13 @@ MISTAKES: list[tuple[list[str], int, str]] = [
     (["generate", "rmat", "--scale", "3", "--order", "random", "-o", "new.isthmus"], 2, "'--order'"),
     (["generate", "rmat", "--scale", "3", "--colour", "red", "-o", "new.isthmus"], 2, "No such option"),
     (["ingest", "gone.txt", "-o", "new.isthmus"], 3, "gone.txt: no such file"),
+    (["ingest", "edges.txt", "-o", "new.isthmus", "-o", "other.isthmus"], 2, "--output: expected once, got it 2 times"),
+    (["ingest", "edges.txt", "-o", "s3://b/new.isthmus"], 4, "s3://b/new.isthmus: is an address; a store can be written"),
+    (["run", "bfs", "here.isthmus", "--source=1", "--source", "2"], 2, "--source: expected once, got it 2 times"),
+    (["run", "bfs", "here.isthmus", "--source", "1", "-o", "s3://b/r.csv"], 4, "s3://b/r.csv: is an address; a result"),
+    (["run", "minimum_spanning_tree", "here.isthmus"], 2, "No such command 'minimum_spanning_tree'; did you mean minimum_spanning_forest?"),
+    (["run", "pagerank", "here.isthmus", "--damping", "0.5"], 2, "No such option: --damping; did you mean --alpha?"),
+    (["run", "pagerank", "here.isthmus", "--max-iterations", "5"], 2, "did you mean --max-iter?"),
     (["ingest", "edges.txt", "-o", "new.isthmus", "--format", "docx"], 2, "expected one of text, "),
     (["ingest", "edges.txt", "-o", "new.isthmus", "--weight", "cost"], 2, "give --header"),
     (["ingest", "edges.txt", "-o", "new.isthmus", "--vertices", "3"], 3, "expected ids from 0 to 2, got 9"),
@@ -349,7 +356,7 @@ def test_no_terminal_no_progress_bar(tmp_path: Path) -> None:
     ("count", "wanted"), [(0, "0"), (7.84, "7.84"), (999, "999"), (999.6, "1 k"), (1234567, "1.23 M"), (5e9, "5 G"), (2e12, "2 T")]
 )
 def test_numbers_for_people(count: float, wanted: str) -> None:
-    assert people(count) == wanted
+    assert short_count(count) == wanted
 
 
 def test_words_for_people() -> None:

@@ -258,3 +258,8 @@ def test_the_first_run_says_that_it_compiles_and_the_second_is_quick(tmp_path: P
         assert "compiling" not in again.stdout + again.stderr
         assert again.returncode == 0
     assert best < 1.5
+
+
+def test_a_missing_hub_order_is_printed(call: Any) -> None:
+    told = call("sssp", "g.isthmus", "--source", 0, "--memory", "10%", "--policy", "hytgraph", "--device", "model:rtx2080ti")
+    assert told.code == 0 and "hytgraph cannot run hubs first, as published; ingest it with --order hub" in " ".join(told.err.split())

@@ -59,7 +59,7 @@ def test_all_that_a_run_reads_is_verified(tmp_path: Path, name: str) -> None:
         file.seek(2000)
         file.write(bytes([byte ^ 1]))
     with ist.open(path) as graph, pytest.raises(StoreError, match=rf"g\.isthmus/{name}: block 0 at byte 0: the checksum does not match"):
-        ist.pagerank(graph).to_arrow()
+        ist.weakly_connected_components(graph).to_arrow()  # labels are places in natural order, so both orders are read
 
 
 LISTS = {"out.offsets": np.array([0, 2, 3, 4]), "out.targets": np.array([1, 2, 2, 0], np.uint32)}

@@ -406,7 +406,7 @@ def test_strings_within_the_least_budget(tmp_path):
 
 
 def test_strings_need_room_for_the_sort(tmp_path):
-    with pytest.raises(BudgetError, match=r"string ids need a budget of at least 33\.6 MB, got 10 MB; give --memory 34MB or more"):
+    with pytest.raises(BudgetError, match=r"string ids need a budget of at least 33\.6 MB, got 10 MB; give memory='34MB' or more"):
         ist.ingest((np.array(["a"]), np.array(["b"])), tmp_path / "g.isthmus", memory="10MB")
     assert list(tmp_path.iterdir()) == []
 

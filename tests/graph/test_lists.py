@@ -17,6 +17,7 @@ def test_stored_offsets_become_two_views_of_one_array():
     lists = Lists.of(offsets)
     assert np.shares_memory(lists.begins, offsets)
     assert np.shares_memory(lists.ends, offsets)
+    assert (lists.begins.tolist(), lists.ends.tolist()) == ([0, 3, 3], [3, 3, 7])
     assert (len(lists), lists.slots, lists.arcs, lists.has_gaps) == (3, 7, 7, False)
     assert lists.arcs_before() is lists.begins
 
@@ -32,9 +33,16 @@ def test_slots_are_not_arcs():
     lists = Lists(np.array([0, 4, 10]), np.array([3, 4, 12]))
     assert (lists.slots, lists.arcs, lists.has_gaps) == (12, 5, True)
     assert Lists(lists.begins, lists.ends, 20).slots == 20
+    begins, ends = lists.arrays
+    assert begins is lists.begins and ends is lists.ends
     assert lists.degrees().tolist() == [3, 0, 2]
     assert lists.degrees(np.uint32).dtype == np.uint32
     assert lists.arcs_before().tolist() == [0, 3, 3]
+
+
+def test_lists_that_follow_each_other_have_no_gaps():
+    lists = Lists(np.array([0, 300]), np.array([300, 700]))
+    assert (lists.arcs, lists.slots, lists.has_gaps) == (700, 700, False)
 
 
 def test_a_gap_behind_the_last_list_alone_is_one():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.sides import lists_of
 
 from isthmus.graph.lists import Lists
-from isthmus.graph.partition import Partitions, cut, joined
+from isthmus.graph.partition import Partitions, cut, joined, partition_bytes
 
 SHAPES = st.lists(st.tuples(st.integers(0, 9), st.one_of(st.just(0), st.integers(0, 40))), max_size=25)
 
@@ -33,6 +33,15 @@ def check(parts: Partitions, lists: Lists) -> None:
             assert parts.first[p] == with_edges[0] or parts.cuts[p] == 0 or lists.begins[parts.first[p]] >= parts.cuts[p]
 
 
+def check_whole(parts: Partitions, lists: Lists, step: int) -> None:
+    """A list that is no longer than a partition, with the gap behind it, is not cut."""
+    begins = lists.begins
+    ends = np.append(begins[1:], lists.slots)[: begins.size]
+    first_cut_behind = np.searchsorted(parts.cuts, begins, "right")
+    cut_off = parts.cuts[np.minimum(first_cut_behind, len(parts))] < ends
+    assert (ends - begins > step)[cut_off & (begins < ends)].all()
+
+
 @settings(deadline=None)  # the first compiles
 @given(SHAPES, st.integers(1, 30))
 @example([(3, 100), (0, 0), (2, 0)], 5)
@@ -41,15 +50,22 @@ def test_lists_with_gaps(shape: Any, step: int) -> None:
     lists = lists_of([degree for degree, _ in shape], [gap for _, gap in shape])
     parts = cut(lists, 4, 4 * step)
     check(parts, lists)
+    check_whole(parts, lists, step)
     assert parts.slots.max(initial=0) < 2 * step  # also where gaps are longer than that
-    check(joined(parts, 3), lists)
+    threes = joined(parts, 3)
+    check(threes, lists)
+    assert threes.cuts.tolist() == [*parts.cuts[:-1:3].tolist(), parts.cuts[-1]]
+    assert threes.first.tolist() == parts.first[::3].tolist()
+    assert threes.last.tolist() == [int(parts.last[p : p + 3][-1]) for p in range(0, len(parts), 3)]
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 40), max_size=25), st.integers(1, 30))
 def test_lists_without_gaps(degrees: list[int], step: int) -> None:
     lists = lists_of(degrees)
     parts = cut(lists, 1, step)
     check(parts, lists)
+    check_whole(parts, lists, step)
     assert parts.arcs is parts.slots
     twos = joined(parts, 2)
     assert twos.arcs is twos.slots
@@ -77,3 +93,20 @@ def test_a_list_that_begins_at_a_cut_belongs_to_the_partition_behind_it() -> Non
     parts = cut(Lists.of(np.array([0, 4, 8, 8, 12])), 4, 16)
     assert parts.cuts.tolist() == [0, 4, 8, 12]
     assert (parts.first.tolist(), parts.last.tolist()) == ([0, 1, 3], [1, 2, 4])
+
+
+@pytest.mark.parametrize(
+    ("edge_bytes", "size"),
+    [(0, 16 << 10), (512 * 16384, 16 << 10), (512 * 16385, 20 << 10), (512 * 20480, 20 << 10), (1 << 34, 32 << 20), (1 << 40, 32 << 20)],
+)
+def test_a_partition_is_a_512th_of_the_edges_in_whole_blocks(edge_bytes: int, size: int) -> None:
+    assert partition_bytes(edge_bytes) == size
+
+
+@pytest.mark.parametrize(("most", "size"), [(0, 4096), (4096, 4096), (4097, 8192), (1 << 30, 1 << 20)])
+def test_a_partition_is_no_larger_than_allowed(most: int, size: int) -> None:
+    assert partition_bytes(512 << 20, most) == size
+
+
+def test_a_partition_holds_a_slot_at_least() -> None:
+    assert cut(lists_of([3]), 8, 4).cuts.tolist() == [0, 1, 2, 3]

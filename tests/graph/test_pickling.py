@@ -1,4 +1,7 @@
-"""Graphs and results in other processes: pickled by path and contents, never by the numbers of open files."""
+"""Graphs and results in other processes: pickled by path and contents, never by the numbers of open files.
+
+Tests `graph/graph.py`, `graph/store.py` and `runtime/result.py`.
+"""
 
 from __future__ import annotations
 

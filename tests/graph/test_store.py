@@ -74,7 +74,7 @@ def test_no_such_store(tmp_path: Path) -> None:
 
 
 def test_an_address_is_not_a_store():
-    with pytest.raises(StoreError, match=r"s3:/bucket/g.isthmus: is an address, expected a store on this machine"):
+    with pytest.raises(StoreError, match=r"s3://bucket/g.isthmus: is an address, expected a store on this machine"):
         Store("s3://bucket/g.isthmus")
 
 

@@ -56,6 +56,17 @@ def test_radix_sort_is_stable(keys, weighted):
     assert weights is None or weights.tolist() == order.tolist()
 
 
+@pytest.mark.parametrize("width", [1, 10, 11, 12, 21, 22, 23, 33, 44, 55, 63, 64])
+@pytest.mark.parametrize("count", [2, 50])
+def test_radix_sort_of_keys_that_differ_in_so_many_bits(width, count):
+    """The digits of a pass are never more than its counters, also where 11 divides the width."""
+    keys = np.random.default_rng(width).integers(0, 2**width - 1, count, np.uint64, endpoint=True)
+    keys[0], keys[1] = 2**width - 1, 0
+    expected = sorted(keys.tolist())
+    arcs.radix_sort(keys, None, np.empty_like(keys), None)
+    assert keys.tolist() == expected
+
+
 @RELAXED
 @given(keys=KEYS, sample=KEYS, buckets=st.integers(1, 40), weighted=st.booleans())
 def test_scatter_parts_by_value_and_keeps_the_order(keys, sample, buckets, weighted):

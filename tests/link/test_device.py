@@ -59,6 +59,13 @@ def test_a_whole_file(tmp_path: Path) -> None:
     assert find(str(path)) == find("rtx2080ti")
 
 
+def test_a_figure_that_may_be_0() -> None:
+    assert parse(WHOLE, "mine.toml").managed.counted_requests == 0
+    for value in ("-1", "0.0", "1.5", "true", "2e18"):
+        expected = r"\[managed\] counted_requests: value: expected a whole number from 0 to 1e18"
+        refused(changed("counted_requests", f'{{ value = {value}, source = "x" }}'), expected)
+
+
 @pytest.mark.parametrize("name", ["v100", "", "rtx2080ti.toml.bak"])
 def test_a_name_that_is_not_known(name: str) -> None:
     with pytest.raises(OptionError, match=rf"model:{name}: expected one of a100, .*, or a file such as model:\./mine\.toml"):

@@ -15,7 +15,8 @@ from isthmus.link.link import Array, Extents
 from isthmus.link.managed import ManagedMemory, Migrated, grow
 
 PAGE, BLOCK = 64, 512  # eight pages to a block: small enough to follow by hand
-SMALL = Paging(PAGE, PAGE, BLOCK, 0.51, 4, 20e-6, 0.739)
+SMALL = Paging(PAGE, PAGE, BLOCK, 0.51, 4, 20e-6, 0.739, 0)
+COUNTED = replace(SMALL, counted_requests=3)
 DEVICE = find("rtx2080ti")
 
 
@@ -168,12 +169,34 @@ def test_prefetching_too_much_pushes_out_what_came_first() -> None:
     assert near(memory, 0, 15, 16, 31) == [False, False, True, True]
 
 
-def test_admitting_stops_when_room_does() -> None:
-    memory = memory_of(4, 3)
-    done = memory.admit(extents((0, 0, 2 * PAGE), (0, 9 * PAGE, 4 * PAGE)))
-    assert done == Migrated(3 * PAGE, 0, 0, 2, 0)
-    assert near(memory, 0, 1, 9, 10) == [True, True, True, False]
-    assert memory.admit(extents((0, 10 * PAGE, 1))) == Migrated()
+def mapped(memory: ManagedMemory, *rows: tuple[int, int]) -> tuple[list[tuple[int, int]], Migrated]:
+    """Read (offset, length) each from mapped pages, by requests of 32 bytes; returns what is read from far memory, and what migrated."""
+    far, done = memory.mapped(extents(*((0, *row) for row in rows)), 32)
+    return list(zip(far.offsets.tolist(), far.lengths.tolist(), strict=True)), done
+
+
+def test_mapped_pages_stay_where_they_are() -> None:
+    memory = memory_of(4, 32)
+    for _ in range(100):
+        assert mapped(memory, (10, 3), (PAGE - 5, 10)) == ([(10, 3), (PAGE - 5, 5), (PAGE, 5)], Migrated())
+    assert near(memory, 0, 1) == [False, False]
+
+
+def test_of_mapped_pages_that_are_near_nothing_is_read_from_far_memory() -> None:
+    memory = memory_of(4, 32)
+    memory.prefetch(0, PAGE, 2 * PAGE)
+    assert mapped(memory, (10, 3), (PAGE - 5, 10)) == ([(10, 3), (PAGE - 5, 5)], Migrated())
+    assert mapped(memory, (PAGE, PAGE)) == ([], Migrated())
+
+
+def test_where_requests_are_counted_a_block_that_is_read_often_migrates_while_there_is_room() -> None:
+    memory = memory_of(4, 12, COUNTED)
+    assert mapped(memory, (0, 1), (40, 1)) == ([(0, 1), (40, 1)], Migrated()), "two requests"
+    assert mapped(memory, (31, 1)) == ([(31, 1)], Migrated(BLOCK, 0, 0, 1, 0)), "the third is still far"
+    assert mapped(memory, (0, 1)) == ([], Migrated())
+    assert mapped(memory, (BLOCK, 65))[1] == Migrated(4 * PAGE, 0, 0, 1, 0), "there is room for half of it"
+    assert near(memory, 7, 8, 11, 12) == [True, True, True, False]
+    assert mapped(memory, (2 * BLOCK, 500))[1] == Migrated(), "nothing is evicted"
 
 
 @settings(deadline=None)

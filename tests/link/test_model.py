@@ -131,8 +131,8 @@ def test_evicted_pages_go_back_unless_they_are_copies(hint: Hint) -> None:
     assert moved.link_seconds == pytest.approx(float(costs.paged(small, 5 * 4096, moved.batches, 5, back)))
 
 
-def test_mapped_pages_fill_near_memory_and_are_read_where_they_are_beyond() -> None:
-    """Grus: no faults, migration while there is room, then direct access."""
+def test_mapped_pages_are_read_where_they_are() -> None:
+    """The hint accessed-by causes no migration, only a prefetch does."""
     link = ModelLink([TARGETS, WEIGHTS], DEVICE, 2 * 4096, Hint.ACCESSED_BY)
     lists = lists_of((0, 1), (1024, 1025), (2048, 2112), (1030, 1033), widths=(4,))
     wanted = covering(lists)
@@ -141,11 +141,28 @@ def test_mapped_pages_fill_near_memory_and_are_read_where_they_are_beyond() -> N
     arrived(wanted, buffer)
     moved = link.take()
     assert (moved.faults, moved.back_bytes) == (0, 0)
-    assert (moved.bytes, moved.copies) == (2 * 4096 + 256, 1), "two pages come side by side; the third list is two full requests"
-    assert moved.requests == 2 * 32 + 2
-    assert moved.link_seconds == pytest.approx(float(costs.bulk(DEVICE, 8192, 1) + costs.direct(DEVICE, np.array([0, 0, 0, 2]))))
+    assert (moved.bytes, moved.copies, moved.requests) == (32 + 32 + 256 + 64, 0, 5), "no page comes near"
+    assert moved.link_seconds == pytest.approx(float(costs.direct(DEVICE, np.array([2, 1, 0, 2]))))
+    assert link.page(wanted, buffer, lists) == 5, "again and again"
+    link.prefetch(0, 4096, 8192)
     buffer[:] = 0
-    assert link.page(wanted, buffer, lists) == 2, "nothing has to go, and what is far stays there"
+    assert link.page(wanted, buffer, lists) == 3, "two of the lists are in the page that is near"
+    arrived(wanted, buffer)
+
+
+def test_mapped_pages_migrate_where_the_driver_counts_requests() -> None:
+    device = find("gh200")
+    assert device.managed.counted_requests and not DEVICE.managed.counted_requests
+    link = ModelLink([TARGETS, WEIGHTS], device, 1 << 20, Hint.ACCESSED_BY)
+    lists = lists_of((0, 40_000), widths=(4,))
+    wanted = covering(lists)
+    buffer = np.empty(wanted.bytes, np.uint8)
+    assert link.page(wanted, buffer, lists) == 1250 + 40 * 32, "every line once, then all pages, in bulk"
+    arrived(wanted, buffer)
+    moved = link.take()
+    direct, pages = costs.direct(device, np.array([0, 0, 0, 1250])), costs.bulk(device, 40 * 4096, 1)
+    assert (moved.bytes, moved.faults) == (160_000 + 40 * 4096, 0) and moved.link_seconds == pytest.approx(float(direct + pages))
+    assert link.page(wanted, buffer, lists) == 0
     arrived(wanted, buffer)
 
 

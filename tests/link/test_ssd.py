@@ -322,3 +322,33 @@ def test_a_target_that_is_not_a_vertex(own: Any, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(StoreError, match=rf"g\.isthmus/out\.targets: block 5 at byte {5 * BLOCK}: {found}"):
         link.move(extents((1, 0, 2, 0), (0, 4, 5, 3)), buffer)
     link.close()
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError])
+def test_a_link_that_could_not_be_opened_leaves_no_file_open(graph: Any, monkeypatch: pytest.MonkeyPatch, failure: type[Any]) -> None:
+    files, made = len(os.listdir("/proc/self/fd")), list[aio.Ring]()
+
+    def interrupted(depth: int) -> Any:
+        if made:
+            raise failure
+        made.append(aio.Ring(depth))
+        return made[0]
+
+    monkeypatch.setattr(ssd, "Ring", interrupted)
+    with pytest.raises(failure):
+        SsdLink(arrays(graph), GUESS)
+    assert len(os.listdir("/proc/self/fd")) == files
+    assert made[0]._context == 0, "it was left to the next ring"
+
+
+def test_the_last_spare_context_may_be_taken_by_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the look and the taking: it was there, and is gone."""
+
+    class Gone(list[int]):
+        def __bool__(self) -> bool:
+            return True
+
+    monkeypatch.setattr(aio, "SPARE", {8: Gone()})
+    ring = aio.Ring(8)
+    assert ring._context
+    ring.close()

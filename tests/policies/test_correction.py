@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.link.link import Profile
-from isthmus.policies.correction import LEAST_SECONDS, LIMIT, PACE, Observation, corrected
+from isthmus.policies.correction import LEAST_SECONDS, LIMIT, LINK_BOUND, PACE, Observation, corrected
 
 DISK = Profile("a disk", 2e9, 1e5, 4096, 128, True)
 
@@ -21,6 +21,7 @@ def blocks(rate, seconds=1.0, waited=1.0):
 
 
 def test_one_observation_moves_a_rate_part_of_the_way():
+    assert 1e9 < corrected(DISK, DISK, bulk(1e9)).bandwidth < 2e9
     assert corrected(DISK, DISK, bulk(1e9)).bandwidth == pytest.approx(2e9 * 0.5**PACE)
     assert corrected(DISK, DISK, blocks(2e5)).request_rate == pytest.approx(1e5 * 2**PACE)
     assert corrected(DISK, DISK, bulk(2e9)) == DISK
@@ -57,6 +58,12 @@ def test_never_further_than_the_limit(seen, kept):
 ])  # fmt: skip
 def test_what_says_nothing(seen):
     assert corrected(DISK, DISK, seen) is DISK
+
+
+@pytest.mark.parametrize("seen", [bulk(1e9, seconds=LEAST_SECONDS), bulk(1e9, waited=LINK_BOUND), Observation(9 * 10**8, 5_000, 1.0, 1.0)])
+def test_the_least_that_says_something(seen):
+    """Just long enough, just enough I/O wait, and by the rates 0.45 s of 0.5 s in bulk: just enough for one engine."""
+    assert corrected(DISK, DISK, seen).bandwidth < DISK.bandwidth
 
 
 def test_almost_one_engine_is_one():

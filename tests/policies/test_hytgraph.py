@@ -78,6 +78,16 @@ def test_the_packing_rate_is_the_papers_second_term():
     short = (100_000, 200_000, 100_000)
     assert choose(*short) == [COMPACTION]
     assert choose(*short, packing_rate=10_000) == [ZERO_COPY]  # 160 more round trips
+    costs = HyTGraph(packing_rate=1_000_000).costs(activity(10_000, 100_000, 12_000, MB32), PCIE, 4)
+    assert costs.compaction.tolist() == [15 + 0.48]
+
+
+def test_compaction_must_be_below_its_shares_of_the_others():
+    """4 round trips packed, 5 whole: 0.8 of them is not below it. Alone they take many, or 10 of which 0.4 is not below it."""
+    assert choose(100, 32_000, 12_800, 5 * 8192) == [FILTER]
+    assert choose(100, 32_000, 12_800, 5 * 8192, alpha=0.81) == [COMPACTION]
+    assert choose(100, 32_000, 10 * 256, 50 * 8192, gamma=1) == [ZERO_COPY]
+    assert choose(100, 32_000, 10 * 256, 50 * 8192, gamma=1, beta=0.41) == [COMPACTION]
 
 
 def test_whole_round_trips_hide_differences_in_small_partitions():
@@ -119,6 +129,11 @@ def test_partitions_above_32_bits():
 def test_exactly_the_active_partitions_get_an_engine(edges, entry_bytes, round_up):
     found = HyTGraph(round_up=round_up).choose(activity(np.minimum(edges, 9), edges, edges // 7 + 1, edges + 5), PCIE, entry_bytes)
     assert ((found != NOTHING) == (edges > 0)).all()
+
+
+def test_a_partition_of_one_edge():
+    """All of it is active, so its request is a whole round trip."""
+    assert HyTGraph(in_a_round_trip=1).costs(activity([1, 0], [1, 0], [1, 0], [1, 0]), PCIE, 4).zero_copy.tolist() == [1, 0]
 
 
 def test_no_partition():

@@ -10,8 +10,8 @@ import pytest
 from isthmus.errors import OptionError
 from isthmus.frontier import Activity
 from isthmus.link.hints import Hint
-from isthmus.link.link import Profile
-from isthmus.policies.policy import COMPACTION, FILTER, NAMES, NOTHING, UNIFIED, ZERO_COPY, Cheapest
+from isthmus.link.link import Profile, SingleCopy
+from isthmus.policies.policy import COMPACTION, FILTER, NAMES, NOTHING, UNIFIED, ZERO_COPY, Cheapest, Policy
 from isthmus.policies.recipes import RECIPES, SWITCHES, recipe
 
 DISK = Profile("a disk", 4096e5, 1e4, 4096, 128, True)  # a block alone costs ten times its share of a bulk read
@@ -60,7 +60,7 @@ def test_packed_lists_where_a_device_can_have_them():
 def test_on_a_modelled_device_parts_can_be_switched_off_too():
     assert recipe("auto", (), 1).further_runs and recipe("auto", (), 1).cache == "vertices"
     assert recipe("auto", ("cache", "recompute"), 1).cache == "none" and not recipe("auto", ("recompute",), 1).further_runs
-    assert not recipe("auto", (), 1, levels=True).further_runs  # a search turns round instead
+    assert not recipe("auto", (), 1, levels=True).further_runs  # it switches to bottom-up search instead
     assert recipe("auto", (), 2).cache == "partitions"  # vertices are kept of one side only
     assert not recipe("auto", (), 1).settle and recipe("auto").settle
 
@@ -124,6 +124,7 @@ def one(vertices, edges, blocks, slots):
         (one(400, 500, 200, 1000), (1e9, 1e6, 1e9), FILTER),  # 5,200: the index of many short lists counts
         (one(100, 775, 200, 1000), (1e9, 1e6, 0.9e9), COMPACTION),  # a little slower than whole, but fewer bytes
         (one(100, 775, 200, 960), (1e9, 1e6, 0.9e9), FILTER),  # as much slower, and more bytes
+        (one(100, 775, 200, 975), (1e9, 1e6, 0.9e9), FILTER),  # as many bytes
         (one(50, 100, 20, 1000), (1e9, 20 / 0.9e-6, 0.8e9), COMPACTION),  # a little slower than blocks apart, but fewer bytes
         (one(50, 100, 20, 1000), (1e9, 20 / 0.7e-6, 0.8e9), ZERO_COPY),  # too much slower than blocks apart
     ],
@@ -132,3 +133,23 @@ def test_what_packed_lists_cost(activity, rates, choice):
     bandwidth, request_rate, packing = rates
     card = Profile("a card", bandwidth, request_rate, 128, 256, True, (), packing)
     assert Cheapest(packs=True).choose(activity, card, 4).tolist() == [choice]
+
+
+def test_packing_alone_pays_for_itself_only_by_time():
+    """Where nothing is packed while other lists cross the link, fewer bytes are no reason to wait for them."""
+    some = one(100, 775, 200, 1000)
+    for kind, choice in ((Profile, COMPACTION), (SingleCopy, FILTER)):
+        assert Cheapest(packs=True).choose(some, kind("a card", 1e9, 1e6, 128, 256, True, (), 0.9e9), 4).tolist() == [choice]
+
+
+def test_beside_packing_single_blocks_must_be_clearly_faster():
+    """Than whole partitions, by a tenth. Packing is too slow here to be chosen."""
+    some = activity([95, 89], [95, 89], [1000 * 1024] * 2)  # whole: as long as 100 blocks
+    slow = replace(DISK, compaction=1.0)
+    assert Cheapest().choose(some, slow, 4).tolist() == [ZERO_COPY, ZERO_COPY]
+    assert Cheapest(packs=True).choose(some, slow, 4).tolist() == [FILTER, ZERO_COPY]
+
+
+def test_a_policy_must_choose():
+    with pytest.raises(TypeError, match=r"abstract.*choose"):
+        Policy()

@@ -10,7 +10,7 @@ import pytest
 import isthmus as ist
 from isthmus.frontier import Frontier
 from isthmus.graph.lists import Lists
-from isthmus.programs import best_first
+from isthmus.policies.recipes import RECIPES
 from isthmus.programs.best_first import BestFirst
 from isthmus.threads import Team
 
@@ -59,11 +59,26 @@ def test_few_edges_are_not_parted(team):
     assert frontier.count == 10
 
 
-def test_fewer_edges_are_followed_for_the_same_answer(tmp_path, monkeypatch):
+def test_fewer_edges_are_followed_for_the_same_answer(tmp_path):
     graph = ist.generate("rmat", tmp_path / "g.isthmus", scale=14, seed=1, weights="1:255")
-    run = lambda: ist.sssp(graph, 0, memory="10%", threads=1, without=("recompute",))  # noqa: E731
-    with_it = run()
-    monkeypatch.setattr(best_first, "WORTH", 0)  # never
-    without = run()
+    with_it, without = (ist.sssp(graph, 0, memory="10%", threads=1, without=("recompute", *off)) for off in ((), ("best_first",)))
     assert np.array_equal(with_it.values, without.values)
     assert with_it.trace.total("active_edges") < 0.9 * without.trace.total("active_edges")
+
+
+@pytest.mark.parametrize("device", ["cpu", "model:rtx2080ti"])
+@pytest.mark.parametrize("algorithm", [ist.sssp, ist.widest_path])
+def test_only_auto_defers(algorithm, device, monkeypatch, sized):
+    """The published systems follow every active vertex, so their recipes must, too."""
+    sized(least_buffer=4 << 10)
+    graph = ist.generate("rmat", scale=11, seed=1, weights="1:255")
+    deferred = []
+    monkeypatch.setattr(BestFirst, "part", lambda *given: deferred.append(given))
+    runs = {}
+    for policy in [*RECIPES, *(f"{name}:{variant}" for name in RECIPES for variant in RECIPES[name].variants)]:
+        algorithm(graph, 0, policy=policy, memory="1%", far="ram", device=device)
+        runs[policy] = len(deferred)
+        deferred.clear()
+    assert {policy for policy, calls in runs.items() if calls} == {"auto"}
+    algorithm(graph, 0, policy="auto", memory="1%", far="ram", device=device, without=("best_first",))
+    assert not deferred

@@ -112,7 +112,7 @@ def test_bad_parameters():
     with pytest.raises(OptionError, match="max_iter: expected at least 1, got 0"):
         ist.katz(graph, max_iter=0)
     for alpha in (1.0, 1.5, 40.0):
-        with pytest.raises(OptionError, match=r"alpha: .* is too large for this graph; give 0\.95, with which it converges, or less"):
+        with pytest.raises(OptionError, match=r"is too large for this graph; the largest that converges is about 1, so give 0\.95 or less"):
             ist.katz(graph, alpha)
     negative = ist.read((np.array([0]), np.array([1]), np.array([-1.0])), allow_negative=True)
     with pytest.raises(OptionError, match="katz needs weights of at least 0"):
@@ -125,11 +125,23 @@ def test_bad_parameters():
 def test_an_alpha_that_is_too_large_is_answered_with_one_that_works(directed, weight, most):
     edges = skewed(lambda draw: draw.randrange(1, 9), n=80, count=300)
     graph = build(edges, 80, directed)
-    with pytest.raises(OptionError, match="is too large for this graph; give") as caught:
+    with pytest.raises(OptionError, match="is too large for this graph; the largest that converges is about") as caught:
         ist.katz(graph, 0.9, max_iter=most, weight=weight)
-    works = float(re.search(r"give ([0-9.e-]+), with", str(caught.value))[1])
+    works = float(re.search(r"give ([0-9.e-]+) or less", str(caught.value))[1])
     assert ist.katz(graph, works, weight=weight).summary()["result"]["converged"]
     largest = 1 / np.abs(np.linalg.eigvals(matrix(edges, 80, directed, weight))).max()
     assert works > largest * (0.2 if most == 3 else 0.9)
     with pytest.raises(OptionError, match=r"max_iter: 1 iterations are too few|is too large for this graph"):
         ist.katz(graph, works, max_iter=1, weight=weight)
+
+
+def test_the_largest_alpha_of_a_bipartite_graph():
+    """A star's residuals never have one ratio, whatever the number of iterations; its largest eigenvalue is 10."""
+    with pytest.raises(OptionError, match=r"the largest that converges is about 0\.1, so give 0\.095 or less"):
+        ist.katz(ist.generate("star", vertices=101), 0.5)
+
+
+def test_weights_that_no_alpha_of_use_suits():
+    graph = ist.read((np.array([0, 1]), np.array([1, 2]), np.array([1.7e308, 1.7e308])), directed=False)
+    with pytest.raises(OptionError, match=r"alpha: with 0\.1 the weights of this graph are too large for float64"):
+        ist.katz(graph, weight=True)

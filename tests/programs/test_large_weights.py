@@ -1,4 +1,7 @@
-"""Whole weights beyond 32 bits: lengths are exact beyond 2**53 and stop at the largest 64-bit number, in memory and from afar."""
+"""Whole weights beyond 32 bits: lengths are exact beyond 2**53 and stop below the largest 64-bit number, in memory and from afar.
+
+Tests `programs/sssp.py`, `programs/widest_path.py`, `programs/minimum_spanning_forest.py` and `programs/pagerank.py`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ import pytest
 
 import isthmus as ist
 
-INT_MAX = 2**63 - 1
+INT_MAX = 2**63 - 1  # unreached
+LONGEST = INT_MAX - 1
 N = 60
 
 
@@ -33,8 +37,8 @@ def distances(edges):
         if u not in found:
             found[u] = distance
             for source, v, w in zip(*(column.tolist() for column in edges), strict=True):
-                if source == u and distance + w < INT_MAX:
-                    heapq.heappush(queue, (distance + w, v))
+                if source == u:
+                    heapq.heappush(queue, (min(distance + w, LONGEST), v))
     return [found.get(v, INT_MAX) for v in range(N)]
 
 
@@ -56,14 +60,26 @@ def test_stores_of_them_are_sound_in_any_order(graph, distances, tmp_path):
         assert ist.sssp(other, 0).values.tolist() == distances
 
 
-def test_lengths_stop_at_the_largest_number():
-    graph = ist.read((np.arange(3), np.arange(1, 4), np.array([2**62, 2**62 - 2, 5])))
-    assert ist.sssp(graph, 0).values.tolist() == [0, 2**62, INT_MAX - 1, INT_MAX]
+@pytest.mark.parametrize("how", [{}, {"policy": "filter", "memory": "1%"}, {"policy": "hytgraph", "memory": "1%"}], ids=str)
+def test_paths_that_are_too_long_reach_their_vertices(how, tmp_path):
+    """Whole and real lengths stop below the value of unreached vertices, with a note, and have predecessors."""
+    whole, real = np.array([2**62, 2**62, INT_MAX, 1]), np.array([1.7e308, 1.7e308, 1e308, 1.0])
+    for weights, longest in ((whole, LONGEST), (real, np.finfo(np.float64).max)):
+        graph = ist.ingest((np.array([0, 1, 2, 4]), np.array([1, 2, 3, 5]), weights), tmp_path / "g.isthmus", overwrite=True)
+        with pytest.warns(ist.IsthmusWarning, match=r"distances stop at .*, the longest that is counted; some paths are as long or longer"):
+            found = ist.sssp(graph, 0, predecessors=True, **how)
+        assert found.values.tolist() == [0, weights[0], longest, longest, None, None]
+        assert found["predecessor"].tolist() == [None, 0, 1, 2, None, None]
+
+
+def test_a_cutoff_leaves_out_what_is_too_long():
+    graph = ist.read((np.arange(2), np.arange(1, 3), np.array([2**62, INT_MAX])))
+    assert ist.sssp(graph, 0, cutoff=2**62).values.tolist() == [0, 2**62, None]
 
 
 def test_a_cutoff_between_two_lengths_that_a_float_cannot_tell_apart():
     graph = ist.read((np.array([0, 0]), np.array([1, 2]), np.array([2**53, 2**53 + 1])))
-    assert ist.sssp(graph, 0, cutoff=2**53).values.tolist() == [0, 2**53, INT_MAX]
+    assert ist.sssp(graph, 0, cutoff=2**53).filled().tolist() == [0, 2**53, INT_MAX]
 
 
 def test_widest_paths_are_exact():

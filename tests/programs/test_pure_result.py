@@ -1,4 +1,7 @@
-"""`result` changes nothing: neither the state nor the program, and what it returned stays as it was while the run goes on."""
+"""`result` changes nothing: neither the state nor the program, and what it returned stays as it was while the run goes on.
+
+Tests `result` of `programs/program.py` in every file of `programs`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page in a real browser: it renders without complaint, in both themes, on a desk and on a phone."""
+"""Pages of `report/page.py` in a real browser: they render without complaint, in both themes, on a desk and on a phone."""
 
 from __future__ import annotations
 

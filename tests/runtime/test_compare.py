@@ -115,10 +115,13 @@ def test_mistakes_that_no_recipe_can_mend_are_raised_at_once(graph: Any) -> None
 
 @pytest.mark.parametrize(("options", "message"), [
     ({"policies": ["fast"]}, "policy: expected one of"),
-    ({"policies": []}, "expected recipes and at least one round"),
-    ({"policies": "filter"}, "expected recipes and at least one round, got 'filter'"),
-    ({"rounds": 0}, "expected recipes and at least one round"),
-    ({"policy": "auto"}, "compare takes policies, not a policy"),
+    ({"policies": []}, "policies: expected at least one recipe, got none"),
+    ({"policies": [None]}, r"policies: expected names of recipes, got \[None\]"),
+    ({"policies": 3}, "policies: expected names of recipes, got 3"),
+    ({"rounds": 0}, "rounds: expected at least 1, got 0"),
+    ({"rounds": "2"}, "rounds: expected a whole number, got '2'"),
+    ({"tolerance": "x"}, "tolerance: expected a number of at least 0, got 'x'"),
+    ({"policy": "auto"}, r"compare: expected policies=\['auto'\], a list of recipes, got policy='auto'"),
 ])  # fmt: skip
 def test_options_that_make_no_sense(graph: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):

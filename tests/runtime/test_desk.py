@@ -9,6 +9,7 @@ import pytest
 
 import isthmus as ist
 from isthmus.graph.files import BLOCK
+from isthmus.link.device import find
 from isthmus.policies.recipes import recipe
 from isthmus.programs.bfs import BFS
 from isthmus.programs.core_number import CoreNumber
@@ -119,16 +120,16 @@ def test_a_desk_takes_no_memory_from_a_program_that_needs_it(holdings: Holdings,
 
 
 def test_a_desk_is_closed_once_and_whole(holdings: Holdings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An interrupt while threads end leaves no open file, and no closed desk for the next program."""
+    """An error while threads end leaves no open file, and no closed desk for the next program."""
     desk = lay(holdings, BFS(0), far())
     close, closed = desk.link.close, []
 
-    def interrupted() -> None:
-        raise KeyboardInterrupt
+    def failing() -> None:
+        raise ZeroDivisionError
 
-    monkeypatch.setattr(desk.executor, "close", interrupted)
+    monkeypatch.setattr(desk.executor, "close", failing)
     monkeypatch.setattr(desk.link, "close", lambda: closed.append(close()))
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(ZeroDivisionError):
         holdings.drop()
     assert len(closed) == 1
     assert lay(holdings, BFS(0), far()) is not desk
@@ -148,3 +149,16 @@ def test_dropping_leaves_near_edges(holdings: Holdings) -> None:
     holdings.drop()
     assert holdings._desk is None
     assert set(holdings._arrays) == {"out.targets", "in.targets"}
+
+
+def test_what_a_modelled_link_counted_for_a_failed_run_is_forgotten(graph: Any) -> None:
+    team = Team(1)
+    holdings = Holdings(graph.snapshot, team, find("rtx2080ti"), False, "auto")
+    link = lay(holdings, BFS(0), near()).link
+    link.copy_back(1000)
+    link.copy_back(1000, 2)
+    holdings.drop()
+    assert lay(holdings, BFS(0), near()).link is link
+    assert link.take().back_bytes == link.take(2).back_bytes == 0
+    holdings.close()
+    team.close()

@@ -30,7 +30,7 @@ from isthmus.schedule.levels import Levels
 from isthmus.schedule.plain import Plain
 from isthmus.schedule.schedule import NEAR, NONE, RUNNING, Standing
 from isthmus.schedule.settling import NOTHING, Settling
-from isthmus.threads import Team
+from isthmus.threads import Team, uninterrupted
 
 DEGREES = [30] * 30 + [500] + [0] * 10 + [7] * 60
 EVERYONE = range(len(DEGREES))
@@ -447,7 +447,7 @@ def test_an_interrupt_while_readers_end_comes_up_after_them(executor):
     with pytest.raises(KeyboardInterrupt):
         for timer in timers:
             timer.start()
-        executor.close()
+        uninterrupted(executor.close)
     assert go_on.is_set()
     assert executor._threads == []
 
@@ -457,6 +457,38 @@ def test_units_run_again_at_once(executor):
     executor.carry_out(Plain(range(50), [unit % 4 for unit in range(50)]), work, Standing(50))
     assert work.runs == Counter({unit: 2 * 2 * (1 + unit % 4) for unit in range(50)})
     assert len(work.ended) == 100
+
+
+@pytest.mark.parametrize("here", [False, True])
+def test_units_that_run_alone_run_again_before_the_next(executor, here, monkeypatch):
+    """All members share every run of a delivery, and none waits for a buffer that only the end of a run gives back."""
+
+    class Alone(Units):
+        buffers = threading.Semaphore(2)
+
+        def fetch(self, unit, channel):
+            for delivery in super().fetch(unit, channel):
+                assert self.buffers.acquire(timeout=10)
+                yield delivery
+
+        def pieces(self, unit, delivery):
+            with self.lock:
+                assert not self.inside
+                order.append(unit)
+            return super().pieces(unit, delivery)
+
+        def finished(self, unit, delivery):
+            super().finished(unit, delivery)
+            self.buffers.release()
+
+    monkeypatch.setattr(executor._link, "readers", 1)  # as a modelled link has, so that units arrive in order
+    order: list[int] = []
+    work = Alone(20, deliveries=4, pieces=3, again_runs=10**9)
+    given = Plain(range(20), [unit % 3 for unit in range(20)], alone=True), work, Standing(20)
+    executor.carry_out_here(*given, False) if here else executor.carry_out(*given)
+    assert work.runs == Counter({unit: 4 * 3 * (1 + unit % 3) for unit in range(20)})
+    assert order == [unit for unit in range(20) for _ in range(4 * (1 + unit % 3))]
+    assert len(work.ended) == 80
 
 
 def test_many_iterations_fetched_ahead(executor):

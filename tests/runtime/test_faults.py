@@ -1,4 +1,7 @@
-"""Things that go wrong in the middle of a run: a clear error, soon, no wrong answer, nothing left behind."""
+"""Things that go wrong in the middle of a run: a clear error, soon, no wrong answer, nothing left behind.
+
+Tests `runtime/loop.py`, `runtime/executor.py`, `runtime/worker.py` and `runtime/result.py` with the links that they read by.
+"""
 
 from __future__ import annotations
 

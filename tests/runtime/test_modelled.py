@@ -130,6 +130,18 @@ def test_seconds_are_modelled_per_iteration(graph: Any, policy: str) -> None:
             assert iteration.modelled >= bulk + kernel, "Subway packs, copies and computes one after the other"
 
 
+def test_a_kernel_that_faults_stands_still(graph: Any) -> None:
+    """One that reads mapped memory works while its requests are under way."""
+    card = find(DEVICE)
+    for policy, stalls in (("unified", True), ("emogi", False)):
+        facts = components(graph, policy=policy)
+        link = facts["transfer"]["bytes"] / card.link.bandwidth
+        kernel = float(costs.kernel(card, facts["cache"]["miss_edges"], 4))
+        both = facts["transfer"]["bytes"] / (card.managed.peak_share * card.link.bandwidth) + kernel
+        assert (facts["seconds"]["modelled"] >= both) == stalls
+        assert facts["seconds"]["modelled"] >= max(link, kernel)
+
+
 def test_a_faster_link_takes_less_modelled_time(graph: Any) -> None:
     slow, fast = (ist.bfs(graph, 5, device=f"model:{name}", policy="filter", memory="30%").summary() for name in ("gtx1080", "h100"))
     assert slow["transfer"] == fast["transfer"]

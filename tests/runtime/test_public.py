@@ -28,7 +28,8 @@ def named() -> Any:
     ("g.isthmus", r"bfs: expected a graph, got the path 'g\.isthmus'; open it with isthmus\.open\('g\.isthmus'\)"),
     (Path("edges.csv"), r"bfs: expected a graph, got the path 'edges\.csv'; read it with isthmus\.read\('edges\.csv'\)"),
     (None, r"bfs: expected a graph, got None; open a store with isthmus\.open, or read edges with isthmus\.read"),
-    (nx.path_graph(3), r"got a NetworkX Graph; make one with isthmus\.read\(networkx\.to_pandas_edgelist\(\.\.\.\)\)"),
+    (nx.path_graph(3), r"got a NetworkX Graph; make one with isthmus\.read\(networkx\.to_pandas_edgelist\(graph\), directed=False\)"),
+    (nx.DiGraph([(0, 1)]), r"got a NetworkX DiGraph; make one with isthmus\.read\(networkx\.to_pandas_edgelist\(graph\)\)$"),
     (pd.DataFrame({"source": [1]}), r"got an object of type DataFrame; if it holds edges, make a graph of them with isthmus\.read"),
 ])  # fmt: skip
 def test_no_graph(given: Any, message: str) -> None:
@@ -68,7 +69,7 @@ def steps(value):  # type: ignore[no-untyped-def]
     ({"threads": "2"}, "threads: expected a whole number, got '2'"),
     ({"memory": 0.1}, r"memory: expected a size such as 512MB.* got 0\.1; write 10% for that share of the edges"),
     ({"memory": "0.25"}, r"got '0\.25'; write 25% for that share"),
-    ({"without": "cache"}, r"without: expected a tuple of names such as \('cache',\), got 'cache'"),
+    ({"without": "cache"}, r"without: expected several names, such as \('cache',\), got 'cache'"),
 ])  # fmt: skip
 def test_values_of_options(graph: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):

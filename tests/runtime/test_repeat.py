@@ -26,7 +26,7 @@ def test_every_option_is_there_and_the_call_can_be_repeated(graph: Any) -> None:
     result = ist.sssp(graph, 3, cutoff=np.int64(9), memory="50%", policy="filter", threads=1)
     facts = result.summary()["repeat"]
     assert facts["options"] == {"source": 3, "cutoff": 9, "predecessors": False}
-    usual = {"device": "auto", "without": [], "verify": False, "far": "auto"}
+    usual = {"device": "auto", "without": [], "verify": True, "far": "auto"}
     assert facts["run"] == {**usual, "memory": "50%", "policy": "filter", "threads": 1}
     assert facts["graph"] == {"path": str(graph.path), "checksum": graph.snapshot.identity()}
     assert facts["isthmus"] == ist.__version__

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
+import signal
 import threading
 import time
+import weakref
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,7 @@ from tests import sides
 
 import isthmus as ist
 from isthmus.errors import IsthmusError, OptionError, StoreError
+from isthmus.frontier import Frontier
 from isthmus.link.ssd import SsdLink
 from isthmus.runtime.worker import Worker
 
@@ -413,6 +417,112 @@ def test_only_graphs_and_programs(graph):
 
 
 # After something went wrong
+
+
+def test_an_argument_that_is_wrong_leaves_what_is_near(graph):
+    with ist.session(graph, **FAR) as session:
+        session.sssp(0)
+        desk = session.holdings._desk
+        assert desk is not None
+        for call in (lambda: session.sssp(-1), lambda: session.sssp(0, cutoff=-1), lambda: session.sssp(0, checkpoint=graph.path)):
+            with pytest.raises(IsthmusError):
+                call()
+        assert session.holdings._desk is desk
+        assert_same(session.sssp(0), ist.sssp(graph, 0))
+
+
+def test_a_failed_run_leaves_nothing_in_memory(graph, monkeypatch):
+    """Nor is there a cycle that waits for the garbage collector, even where reads for the next iteration were under way."""
+    made, init = [], Frontier.__init__
+
+    def seen(self: Frontier, *given: Any) -> None:
+        init(self, *given)
+        made.append(weakref.ref(self))
+
+    def watch(iteration: Any) -> None:
+        if iteration.number == 2:
+            raise ZeroDivisionError
+
+    monkeypatch.setattr(Frontier, "__init__", seen)
+    with ist.session(graph, **FAR) as session:
+        gc.disable()
+        try:
+            with contextlib.suppress(ZeroDivisionError):
+                session.pagerank(tol=1e-12, watch=watch)
+            assert [each() for each in made] == [None]
+        finally:
+            gc.enable()
+
+
+@pytest.mark.parametrize("how", [{"threads": 3}, FAR], ids=["near", "far"])
+def test_an_interrupt_while_threads_start(graph, how, monkeypatch):
+    """When they run already, and the caller waits for the news. None is left behind, and closing waits for none in vain."""
+    start = threading.Thread.start
+
+    def once() -> Any:
+        left = [1]
+
+        def interrupted(thread: threading.Thread) -> None:
+            start(thread)
+            if threading.current_thread() is threading.main_thread() and left:
+                left.pop()
+                raise KeyboardInterrupt
+
+        return interrupted
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(threading.Thread, "start", once())
+        ist.session(graph, **how)
+    with ist.session(graph, **how) as session:
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(threading.Thread, "start", once())
+            session.pagerank(tol=1e-4)
+        assert_same(session.sssp(0), ist.sssp(graph, 0))
+
+
+def test_an_interrupt_before_a_session_is_closed(graph, monkeypatch):
+    """It takes no more calls, and another call of close, or of nobody, releases what it has."""
+
+    def interrupted(work: Any) -> None:
+        raise KeyboardInterrupt
+
+    for again in (True, False):
+        session = ist.session(graph, **FAR)
+        session.bfs(0)
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr("isthmus.runtime.session.uninterrupted", interrupted)
+            session.close()
+        with pytest.raises(OptionError, match="the session is closed"):
+            session.bfs(0)
+        if again:
+            session.close()
+        del session
+        gc.collect()
+
+
+@pytest.mark.parametrize("how", [{"threads": 2}, FAR], ids=["near", "far"])
+@pytest.mark.parametrize("act", ["run", "close", "forget"])
+def test_a_fork_has_no_session(graph, how, act):
+    """The threads are not copied: the child must not wait for them, nor stop those of its parent."""
+    with ist.session(graph, **how) as session:
+        session.bfs(0)
+        child = os.fork()
+        if child == 0:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(20)
+            with contextlib.suppress(BaseException):
+                if act == "run":
+                    with pytest.raises(IsthmusError, match="the session was opened before this process was forked"):
+                        session.bfs(0)
+                elif act == "close":
+                    session.close()
+                else:
+                    del session
+                    gc.collect()
+                os._exit(0)
+            os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert_same(session.bfs(0), ist.bfs(graph, 0))
 
 
 @pytest.mark.parametrize("how", [{}, FAR, CACHED, {**FAR, "policy": "scaph"}], ids=["near", "far", "cached", "scaph"])

@@ -77,7 +77,7 @@ def test_no_more_than_k_runs():
 
 @pytest.mark.parametrize(
     ("near", "link", "k"),
-    [(224, 11.4, 20), (732, 12.3, 60), (1, 4, 1)],  # the first is the paper's
+    [(224, 11.4, 20), (732, 12.3, 20), (4000, 419, 10), (1, 4, 1)],  # the first is the paper's
 )
 def test_k_is_bounded_by_the_bandwidths(near, link, k):
     assert levels(near, link) == k
@@ -106,6 +106,8 @@ def test_what_the_last_iteration_left_goes_before_all_others():
     standing.pending[:] = 1
     run(standing, 0)
     assert schedule.evict(standing) == 2
+    run(standing, 0)
+    assert schedule.evict(standing) == 2, "however often the others have run"
     standing.evicted(2)
     assert schedule.evict(standing) == 0
     standing = Standing(4, marks(4, [2]))

@@ -10,11 +10,14 @@ from isthmus.schedule.schedule import NONE, Standing
 
 
 def test_units_are_fetched_in_the_order_given() -> None:
-    schedule, standing, found = Plain([2, 0, 1]), Standing(3), []
+    order = [2, 0, 1, *range(3, 400)]
+    schedule, standing, found = Plain(order), Standing(400), []
     while (unit := schedule.fetch(standing)) != NONE:
+        assert not schedule.done(standing)
         found.append(unit)
-        standing.fetched(unit)
-    assert found == [2, 0, 1]
+        come(standing, unit)
+    assert found == order
+    assert schedule.done(standing)
 
 
 def test_they_run_in_the_order_in_which_they_come() -> None:
@@ -53,7 +56,9 @@ def test_units_that_are_near_already_run_and_are_not_fetched() -> None:
     assert (schedule.fetch(standing), schedule.run(standing), schedule.done(standing)) == (0, 1, False)
 
 
-@pytest.mark.parametrize(("unit", "runs", "expected"), [(0, 1, False), (1, 1, True), (1, 2, False), (2, 3, True), (2, 4, False)])
+@pytest.mark.parametrize(
+    ("unit", "runs", "expected"), [(0, 1, False), (1, 1, True), (1, 2, False), (2, 1, True), (2, 3, True), (2, 4, False)]
+)
 def test_further_runs_are_bounded_by_unit(unit: int, runs: int, expected: bool) -> None:
     assert Plain(range(3), [0, 1, 3]).again(unit, runs) == expected
 

@@ -26,7 +26,13 @@ def test_all_units_begin_far_and_have_not_run() -> None:
     standing = Standing(3)
     assert standing.places.tolist() == [FAR] * 3
     assert standing.runs.tolist() == standing.pending.tolist() == [0] * 3
-    assert (standing.coming, standing.running, standing.total_runs, standing.sent) == (0, 0, 0, [])
+    assert (standing.coming, standing.running, standing.total_runs, standing.sent, standing.room) == (0, 0, 0, [], 0)
+    assert not standing.asked_for.any()
+
+
+def test_none_is_no_unit() -> None:
+    assert NONE < 0
+    assert len({FAR, COMING, NEAR, RUNNING}) == 4
 
 
 def test_some_are_near_from_the_start() -> None:
@@ -50,9 +56,9 @@ def test_a_unit_comes_runs_and_goes() -> None:
 
 def test_turns_say_what_changed_last() -> None:
     standing = Standing(4, np.ones(4, np.bool_))
-    assert standing.turns.argsort().tolist() == [0, 1, 2, 3]
+    assert standing.turns.tolist() == [0, 1, 2, 3]
     run(standing, 1, 0)
-    assert standing.turns.argsort().tolist() == [2, 3, 1, 0]
+    assert standing.turns.tolist() == [7, 5, 2, 3], "each start and each end is a step"
 
 
 @pytest.mark.parametrize(
@@ -61,6 +67,13 @@ def test_turns_say_what_changed_last() -> None:
 )
 def test_the_smallest_key_goes_first(among: list[int], keys: list[int], expected: int) -> None:
     assert first(np.array(among, np.bool_), np.array(keys, np.int64)) == expected
+
+
+@pytest.mark.parametrize("name", ["fetch", "run", "done"])
+def test_what_a_schedule_must_say(name: str) -> None:
+    lacking = type("Lacking", (Schedule,), {other: getattr(Never, other) for other in ("fetch", "run", "done") if other != name})
+    with pytest.raises(TypeError, match=f"abstract.*{name}"):
+        lacking()
 
 
 def test_what_a_schedule_need_not_say() -> None:

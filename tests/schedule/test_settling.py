@@ -52,18 +52,28 @@ def test_no_more_are_fetched_or_run_than_there_are_members():
     assert Settling(2, OFTEN).fetch(standing) == 4
 
 
-def foreseeing(latest=(3, 4), **how):
+    standing.fetched(4)
+    assert Settling(2, OFTEN).fetch(standing) == NONE, "one runs and one comes"
+    assert Settling(3, OFTEN).fetch(standing) == 5
+
+
+def foreseeing(latest=(3, 4), runs=0, **how):
     """One runs, and these were fetched last; nothing waits elsewhere."""
-    standing = standing_of(**{"room": 2, **how})
-    come(standing, 0, *latest)
+    standing = standing_of([runs], **{"room": 2, **how})
+    come(standing, *latest)
     run(standing, *latest)
-    standing.started(0)
+    standing.started(runs)
     return standing
 
 
 @pytest.mark.parametrize(("latest", "expected"), [((3, 4), 5), ((4, 3), 2), ((3, 5), NONE), ((6, 7), NONE), ((4, 4), NONE)])
 def test_the_next_in_a_row_of_two_is_foreseen(latest, expected):
     assert Settling(2, OFTEN).fetch(foreseeing(latest)) == expected
+
+
+@pytest.mark.parametrize(("latest", "expected"), [((2, 1), 0), ((1, 0), NONE), ((3,), NONE)])
+def test_the_first_can_be_foreseen_and_one_is_no_row(latest, expected):
+    assert Settling(2, OFTEN).fetch(foreseeing(latest, runs=6)) == expected
 
 
 def test_what_waits_goes_before_what_is_foreseen():
@@ -75,8 +85,11 @@ def test_what_waits_goes_before_what_is_foreseen():
 def test_nothing_is_foreseen_without_an_idle_place_or_twice():
     assert Settling(2, OFTEN).fetch(foreseeing(room=0)) == 5, "3 and 4 are near, and nothing waits in them"
     busy = foreseeing(room=0)
-    busy.pending[[3, 4]] = 1
-    assert Settling(3, OFTEN).fetch(busy) == NONE
+    for unit in (3, 4):
+        busy.started(unit)
+    assert Settling(4, OFTEN).fetch(busy) == NONE, "all that is near runs"
+    busy.room = 1
+    assert Settling(4, OFTEN).fetch(busy) == 5
     before = foreseeing()
     before.asked_for[5] = True
     assert Settling(2, OFTEN).fetch(before) == NONE

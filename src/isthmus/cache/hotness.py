@@ -1,4 +1,4 @@
-"""Which vertices' edges to cache: of those used most often since the last check. Checks are rare.
+"""Which vertices' edges to cache: those used most often since the last check. Checks are rare.
 
 HyTGraph, journal version, section VII and Algorithm 2. A byte per vertex counts how often its edges were used. After
 more than `interval` x |V| vertices were processed, the hottest vertices whose edges fit the cache are the candidates. If
@@ -22,10 +22,10 @@ Beyond the paper (docs/decisions.md has the gains):
   are equally hot at first.
 - Before anything was used, all vertices count as equally hot, so the cache starts with the longest lists.
 
-The release has no cache. A count that reaches 255 stays there. A count is a byte, and of a length only the number of bits
-matters, so a counting sort is enough, and the prefix sum of lengths is over its levels. Lists that alone exceed the cache
-are left out: one of them at the top would leave it empty. All sums are of 64 bits. The cache is of no use where every
-vertex is active once (BFS).
+HyTGraph's released code has no cache. A count that reaches 255 stays there. Vertices are ordered by a counting sort: a
+vertex's level is its count, then the number of bits of its list's length. The prefix sum that finds how many lists fit adds
+up the edges of whole levels. Lists larger than the cache are left out: one of them at the top would leave it empty. All sums
+have 64 bits. The cache is of no use where every vertex is active once (BFS).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def candidates(hotness: Array, lists: Lists, capacity: int, team: Any) -> Array:
     return marks
 
 
-def at_first(lists: Lists, capacity: int, team: Any) -> Array:
+def initial_candidates(lists: Lists, capacity: int, team: Any) -> Array:
     """Candidates before anything was used."""
     return candidates(np.ones(len(lists), np.uint8), lists, capacity, team)
 
@@ -82,23 +82,23 @@ def hubs(lists: Lists, capacity: int) -> Array:
 
 
 @dataclass(frozen=True)
-class Look:
-    """The result of a check of the candidates. After one that was due, counts and `processed` start from 0 again."""
+class Checked:
+    """The result of a check of the candidates. If the check was due, the caller sets counts and `processed` back to 0."""
 
     wanted: Array  # marks of the vertices whose edges the cache holds, or will hold once they have crossed the link
-    due: bool
+    due: bool  # enough vertices were processed since the last check
     changed: bool  # `wanted` has changed: refresh
 
 
-def look(
+def check(
     hotness: Array, wanted: Array, processed: int, lists: Lists, capacity: int, team: Any,
     interval: float = INTERVAL, changed: float = CHANGED,
-) -> Look:  # fmt: skip
+) -> Checked:  # fmt: skip
     """Algorithm 2, lines 5-14. `processed`: vertices since the last check that was due, those active now included."""
     if processed <= interval * hotness.size:
-        return Look(wanted, False, False)
+        return Checked(wanted, False, False)
     found = candidates(hotness, lists, capacity, team)
     parts = team.split(lambda a, b: kernels.fresh_edges(a, b, found, wanted, *lists.arrays), hotness.size)
     fresh, total = (sum(column) for column in zip(*parts, strict=True)) if parts else (0, 0)
     refresh = bool(fresh > changed * total)
-    return Look(found if refresh else wanted, True, refresh)
+    return Checked(found if refresh else wanted, True, refresh)

@@ -1,4 +1,4 @@
-"""A cache of whole partitions, for reads in bulk: the first to come stay until others are used more.
+"""A cache of whole partitions, for reads in bulk: the partitions that arrive first stay until others are used more.
 
 A loop that reads the same partitions in the same order in every iteration would never hit a cache that evicts the least
 recently used. So a partition is evicted only for one with at least `BETTER` more uses, and never in an iteration that
@@ -18,7 +18,7 @@ from isthmus.engines.filter import as_rows
 from isthmus.frontier import Activity, Frontier
 from isthmus.link.link import Array
 
-BETTER = 2
+BETTER = 2  # uses that a partition must have more than the one it replaces
 NONE, COMING = -1, -2  # no place; a place that is being filled
 
 
@@ -66,8 +66,8 @@ class PartitionCache(Cache):
         self._serving[at] = True
         base = parts.cuts[here] - at * (self._zone // side.width)
         weight_base = parts.cuts[here] - at * (self._weight_zone // side.weight_width) if side.weight_width else base
-        runs = Ranges(parts.first[here], parts.last[here], parts.cuts[here], parts.cuts[here + 1], base, weight_base)
-        edges = runs if frontier.list is None else as_rows(runs, frontier, side)
+        ranges = Ranges(parts.first[here], parts.last[here], parts.cuts[here], parts.cuts[here + 1], base, weight_base)
+        edges = ranges if frontier.list is None else as_rows(ranges, frontier, side)
         delivery = Delivery(Task(self._engine, side, here), self._targets, self._weights, edges)
         counts = (activity.vertices.copy(), activity.edges.copy(), activity.blocks.copy())
         others = Activity(*counts, activity.partition_edges, whole_slots=activity.whole_slots)
@@ -76,23 +76,23 @@ class PartitionCache(Cache):
         return [delivery], others
 
     def keep(self, delivery: Delivery) -> None:
-        runs, side = delivery.runs, delivery.task.side
-        if runs is None or not self.room:
+        ranges, side = delivery.whole, delivery.task.side
+        if ranges is None or not self.room:
             return
         number, parts = self._sides[side.name], side.partitions
         for p in delivery.task.partitions.tolist():
             begin, end = int(parts.cuts[p]), int(parts.cuts[p + 1])
-            run = int(np.searchsorted(runs.begin, begin, "right")) - 1
-            if run < 0 or end > int(runs.end[run]):
-                continue  # it came in pieces
+            k = int(np.searchsorted(ranges.begin, begin, "right")) - 1
+            if k < 0 or end > int(ranges.end[k]):
+                continue  # the partition came in pieces
             place = self._place_for(number, p)
             if place == NONE:
                 continue
-            at, size = begin - int(runs.base[run]), end - begin
+            at, size = begin - int(ranges.base[k]), end - begin
             to = place * (self._zone // side.width)
             self._targets[to : to + size] = delivery.targets[at : at + size]
             if self._weights is not None and delivery.weights is not None:
-                at, to = begin - int(runs.weight_base[run]), place * (self._weight_zone // side.weight_width)
+                at, to = begin - int(ranges.weight_base[k]), place * (self._weight_zone // side.weight_width)
                 self._weights[to : to + size] = delivery.weights[at : at + size]
             self._places[number][p] = place
 

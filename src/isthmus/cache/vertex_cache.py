@@ -21,7 +21,7 @@ from isthmus.kernels import keep
 from isthmus.link.link import Array
 
 VERTEX_BYTES = 12  # hotness, wanted, filled, marks of misses: a byte each; where its list begins; a place in their order
-AT_ONCE = 1 << 16  # vertices of a run that are looked up at once; a run of vertices without edges can be as long as the graph
+AT_ONCE = 1 << 16  # vertices of a range that are looked up at once; a range of vertices without edges can be as long as the graph
 
 
 class VertexCache(Cache):
@@ -36,7 +36,7 @@ class VertexCache(Cache):
         self._weights = weights.view(side.weight_dtype) if side.weight_width else None
         self._hotness, self._filled = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
         self._misses = np.zeros(-(-n // 8) * 8, np.uint8)  # whole words, as marks are
-        self._wanted = hotness.hubs(side.lists, self.capacity) if by_degree else hotness.at_first(side.lists, self.capacity, team)
+        self._wanted = hotness.hubs(side.lists, self.capacity) if by_degree else hotness.initial_candidates(side.lists, self.capacity, team)
         self._begins = np.zeros(n, np.uint32 if self.capacity < 1 << 32 else np.int64)  # of each list that has space
         self._lists = np.empty(min(n, self.capacity), np.uint32)  # vertices, in the order of their lists in memory
         self._count = 0
@@ -76,7 +76,7 @@ class VertexCache(Cache):
             return
         hotness.heat(self._hotness, frontier, self._team)
         self._processed += frontier.count
-        seen = hotness.look(self._hotness, self._wanted, self._processed, self._side.lists, self.capacity, self._team, self._interval)
+        seen = hotness.check(self._hotness, self._wanted, self._processed, self._side.lists, self.capacity, self._team, self._interval)
         if seen.due:
             self._processed = 0
             self._hotness[:] = 0
@@ -114,15 +114,15 @@ class VertexCache(Cache):
 
 
 def pieces(delivery: Delivery) -> Iterator[tuple[Array, Array, Array, Array]]:
-    """The rows of a delivery; for runs, all vertices in them, a bounded number at a time."""
+    """The rows of a delivery; for ranges, all vertices in them, a bounded number at a time."""
     edges = delivery.edges
-    if delivery.runs is None:
+    if delivery.whole is None:
         assert isinstance(edges, Rows)
         yield edges.vertices, edges.begins, edges.weight_begins, edges.lengths
         return
-    runs, lists = delivery.runs, delivery.task.side.lists
-    for k in range(runs.first.size):
-        for first in range(int(runs.first[k]), int(runs.last[k]), AT_ONCE):
-            last = min(first + AT_ONCE, int(runs.last[k]))
-            low, high = np.maximum(lists.begins[first:last], runs.begin[k]), np.minimum(lists.ends[first:last], runs.end[k])
-            yield np.arange(first, last), low - runs.base[k], low - runs.weight_base[k], high - low
+    ranges, lists = delivery.whole, delivery.task.side.lists
+    for k in range(ranges.first.size):
+        for first in range(int(ranges.first[k]), int(ranges.last[k]), AT_ONCE):
+            last = min(first + AT_ONCE, int(ranges.last[k]))
+            low, high = np.maximum(lists.begins[first:last], ranges.begin[k]), np.minimum(lists.ends[first:last], ranges.end[k])
+            yield np.arange(first, last), low - ranges.base[k], low - ranges.weight_base[k], high - low

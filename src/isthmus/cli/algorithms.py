@@ -94,7 +94,7 @@ def option_of(parameter: Parameter) -> inspect.Parameter:
         hint = Path if parameter.required else Path | None
     elif kind is Kind.SIZES:
         hint = str if parameter.required else str | None
-    flags = [] if default is True else [flag]  # without names, typer adds a --no- form, which a flag that is on by default needs
+    flags = [] if default is True else [flag]  # unnamed, typer adds a --no- form, which an option that is on by default needs
     shown = typer.Option(*flags, help=option.help, min=option.least, metavar=metavar, show_default=not parameter.required)
     keyword = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(parameter.name, keyword, default=default, annotation=Annotated[hint, shown])

@@ -32,11 +32,11 @@ def read_arrays(path: Path, needed: str, *others: str) -> dict[str, Any]:
             raise GraphFormatError(f"{path}: cannot read its arrays: {error}") from error
 
 
-def loaded(path: Path, **how: Any) -> Any:
+def loaded(path: Path, **options: Any) -> Any:
     import numpy as np
 
     try:
-        return np.load(path, allow_pickle=False, **how)
+        return np.load(path, allow_pickle=False, **options)
     except OSError as error:
         raise OptionError(f"{path}: {error.strerror or error}") from error
     except (ValueError, EOFError, zipfile.BadZipFile) as error:

@@ -1,4 +1,4 @@
-"""`isthmus compare ALGORITHM STORE`: the same job with several recipes, side by side."""
+"""`isthmus compare ALGORITHM STORE`: the same algorithm with several recipes, side by side."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def show(summary: dict[str, Any]) -> None:
     """One row for each recipe; the fastest in green."""
     from rich.table import Table
 
-    from isthmus.cli.console import out, people
+    from isthmus.cli.console import out, short_count
     from isthmus.runtime.compare import hits, mix, seconds_of
 
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="cyan")
@@ -86,7 +86,7 @@ def show(summary: dict[str, Any]) -> None:
     for run in summary["runs"]:
         table.add_row(
             run["recipe"], f"{seconds_of(run):.{6 if modelled else 3}f}", f"{run['transfer']['ratio']:.2f}",
-            people(run["transfer"]["requests"]),
+            short_count(run["transfer"]["requests"]),
             f"{run['iterations']:,}", hits(run), mix(run), style="green" if run["recipe"] == summary["fastest"] else "",
         )  # fmt: skip
     out.print(table)

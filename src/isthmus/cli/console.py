@@ -17,7 +17,7 @@ err = Console(stderr=True, highlight=False)
 
 
 class Bar:
-    """Shows progress, rate and time left on standard error if that is a terminal."""
+    """A progress bar with rate and time left, on standard error if that is a terminal."""
 
     def __init__(self) -> None:
         self._progress: Any = None
@@ -62,10 +62,10 @@ def rate(speed: float, unit: str) -> str:
     """'12.3 MB/s', '4.56 M edges/s'."""
     from isthmus.memory import format_size
 
-    return f"{format_size(speed)}/s" if unit == "B" else f"{people(speed)} {unit}/s"
+    return f"{format_size(speed)}/s" if unit == "B" else f"{short_count(speed)} {unit}/s"
 
 
-def people(count: float) -> str:
+def short_count(count: float) -> str:
     """1234567 as 1.23 M."""
     for unit in ("", "k", "M", "G"):
         if abs(count) < 999.5:

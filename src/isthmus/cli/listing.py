@@ -8,6 +8,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+from isthmus.errors import OptionError
 from isthmus.plugins import Catalogue
 
 RECIPES, FORMATS = "{recipes}", "{formats}"  # placeholders for the lists
@@ -45,7 +46,16 @@ LISTS: dict[str, Callable[[], str]] = {RECIPES: recipes, FORMATS: formats}
 
 
 class Command(TyperCommand):
-    """A command whose help may contain lists."""
+    """A command whose help may contain lists. An option that takes one value can be given once."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        words = list(args)
+        rest = super().parse_args(ctx, args)
+        for parameter in self.params:
+            given = [word for word in words if word.split("=")[0] in parameter.opts]
+            if len(given) > 1 and not getattr(parameter, "multiple", False) and not getattr(parameter, "is_flag", False):
+                raise OptionError(f"{parameter.opts[-1]}: expected once, got it {len(given)} times")
+        return rest
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         for parameter in self.params:

@@ -103,8 +103,27 @@ def misused(error: Any) -> NoReturn:
     """Report a usage error that typer found in the command line."""
     if type(error).__name__ == "NoArgsIsHelpError":  # the help has been shown
         sys.exit(error.exit_code)
-    command = error.ctx.command_path if getattr(error, "ctx", None) else "isthmus"
-    stop(f"{error.format_message().rstrip('.')} (see {command} --help)", error.exit_code)
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "isthmus"
+    text = error.format_message().rstrip(".")
+    near = nearest(context.command, context, error) if context else None
+    stop(f"{text.split(' (')[0]}; did you mean {near}?" if near else f"{text} (see {command} --help)", error.exit_code)
+
+
+def nearest(command: Any, context: Any, error: Any) -> str | None:
+    """The option or command that was probably meant by one that does not exist."""
+    import difflib
+
+    from isthmus.runtime.options import ELSEWHERE
+
+    if hasattr(error, "option_name"):
+        options = [option for parameter in command.params for option in parameter.opts]
+        meant = f"--{ELSEWHERE.get(error.option_name.lstrip('-').replace('-', '_'), '').replace('_', '-')}"
+        return meant if meant in options else None
+    if "No such command" in error.message and "Did you mean" not in error.message:
+        close = difflib.get_close_matches(error.message.split("'")[1], command.list_commands(context), 1)
+        return close[0] if close else None
+    return None
 
 
 def stop(text: str, code: int) -> NoReturn:

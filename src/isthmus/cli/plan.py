@@ -1,4 +1,4 @@
-"""`isthmus plan ALGORITHM STORE`: the memory and the cost of a pass that a run would need, without running it."""
+"""`isthmus plan ALGORITHM STORE`: the memory that a run would need and the cost of one pass over the edges, without running it."""
 
 from __future__ import annotations
 

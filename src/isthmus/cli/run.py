@@ -49,6 +49,7 @@ def act(
 ) -> None:  # fmt: skip
     from isthmus.cli.console import Watch, facts, show_json, warn
     from isthmus.errors import OptionError
+    from isthmus.graph.files import refuse_address
     from isthmus.graph.graph import open_graph
     from isthmus.runtime.checkpoint import clear
     from isthmus.runtime.public import function_of
@@ -57,6 +58,7 @@ def act(
     if output is not None and output.suffix.lower() not in (".parquet", ".csv", ".npy"):
         raise OptionError(f"{output}: expected a name that ends in .parquet, .csv or .npy")
     if output is not None and not output.absolute().parent.is_dir():
+        refuse_address(output, "a result")
         raise OptionError(f"{output.parent}: no such folder")
     if report is not None:
         from isthmus.report import page

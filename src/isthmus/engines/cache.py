@@ -10,7 +10,7 @@ from isthmus.link.link import Array, Link
 
 
 class Held(Engine):
-    """The engine that deliveries from a cache are counted under; it reads nothing itself."""
+    """Deliveries from a cache are counted for this engine; it reads nothing itself."""
 
     name = "cache"
     code = 6

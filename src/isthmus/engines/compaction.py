@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 
 from isthmus import sizes
-from isthmus.engines.engine import Buffer, Cost, Delivery, Engine, GetBuffer, Means, Pass, Rows, Side, Task, packed
+from isthmus.engines.engine import Buffer, Cost, Delivery, Engine, GetBuffer, Pass, Resources, Rows, Side, Task, packed
 from isthmus.engines.zero_copy import read_rows, windows
 from isthmus.frontier import Frontier
 from isthmus.kernels.compiling import clock
@@ -35,8 +35,8 @@ class Compaction(Engine):
     stage = 2
 
     @classmethod
-    def make(cls, means: Means) -> Self:
-        return cls(means.threads, means.link.profile.break_even_gap)
+    def make(cls, resources: Resources) -> Self:
+        return cls(resources.threads, resources.link.profile.break_even_gap)
 
     @classmethod
     def pass_cost(cls, scan: Pass) -> Cost:

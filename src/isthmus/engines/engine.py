@@ -48,7 +48,7 @@ class Task:
     engine: Engine
     side: Side
     partitions: Array
-    whole: bool = False  # these are all partitions with active edges on this side
+    all_active: bool = False  # its partitions are all that have active edges on this side
 
 
 class Buffer:
@@ -70,7 +70,7 @@ class Buffer:
 
 @dataclass
 class Ranges:
-    """Runs of vertices whose edges are contiguous: edges begin:end of vertices first:last. Edge e lies at e - base."""
+    """Ranges of vertices whose edges are contiguous: edges begin:end of vertices first:last. Edge e lies at e - base."""
 
     first: Array
     last: Array
@@ -92,7 +92,7 @@ class Rows:
 
 @dataclass
 class Delivery:
-    """Edges that are near: runs of vertices, of which the marked ones are active, or rows, all active."""
+    """Edges that are near: ranges of vertices, of which the marked ones are active, or rows, all active."""
 
     task: Task
     targets: Array
@@ -104,7 +104,7 @@ class Delivery:
     seconds: float = 0.0
     moved: Moved | None = None  # what a modelled link counted
     number: int = -1  # its position among the deliveries of this iteration
-    runs: Ranges | None = None  # where whole partitions lie, if they came whole
+    whole: Ranges | None = None  # where partitions lie that came whole
     pieces_left: int = 0  # of its work, while kernels run on it
     further_runs: int = 0  # how often it was run again
     again_edges: int = 0  # followed in these runs
@@ -114,8 +114,8 @@ GetBuffer = Callable[[], Buffer]
 
 
 @dataclass(frozen=True)
-class Means:
-    """What a run provides to make its engines from."""
+class Resources:
+    """What a run provides to make its engines with."""
 
     link: Link
     sides: list[Side]
@@ -178,7 +178,7 @@ class Engine(ABC):
     observes: ClassVar[str] = ""  # the rate of the link that its reads measure: bandwidth or request_rate
 
     @classmethod
-    def make(cls, means: Means) -> Self:
+    def make(cls, resources: Resources) -> Self:
         """The engine for a run."""
         return cls()
 
@@ -208,7 +208,7 @@ def zones(side: Side, at: Array, sizes: Array, weight_at: Array, weight_sizes: A
 
 
 def packed(sizes: Array) -> Array:
-    """Where items of these sizes start when they are packed one after another."""
+    """The start of each item when items of these sizes are packed one after another."""
     starts = np.zeros(sizes.size, np.int64)
     np.cumsum(sizes[:-1], out=starts[1:])
     return starts

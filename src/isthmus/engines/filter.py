@@ -67,27 +67,27 @@ class Filter(Engine):
             stop = end if begin.size > 1 else np.minimum(end, begin + capacity(side, buffer))
             delivery = self._bring(task, Ranges(first, last, begin, stop, begin, begin), link, buffer, channel)
             assert isinstance(delivery.edges, Ranges)
-            delivery.runs = delivery.edges
+            delivery.whole = delivery.edges
             if frontier.list is not None:
-                delivery.edges = as_rows(delivery.runs, frontier, side)
+                delivery.edges = as_rows(delivery.whole, frontier, side)
             delivery.seconds = clock() - before
             yield delivery
             left = stop < end
             begin, end, first, last = stop[left], end[left], first[left], last[left]
 
-    def _bring(self, task: Task, runs: Ranges, link: Link, buffer: Buffer, channel: int) -> Delivery:
+    def _bring(self, task: Task, ranges: Ranges, link: Link, buffer: Buffer, channel: int) -> Delivery:
         side, block = task.side, link.profile.block
-        at, sizes = outward(runs.begin, runs.end, side.width, block)
-        weight_at, weight_sizes = outward(runs.begin, runs.end, side.weight_width, block) if side.weight_width else (at[:0], at[:0])
+        at, sizes = outward(ranges.begin, ranges.end, side.width, block)
+        weight_at, weight_sizes = outward(ranges.begin, ranges.end, side.weight_width, block) if side.weight_width else (at[:0], at[:0])
         extents = zones(side, at, sizes, weight_at, weight_sizes, buffer)
         requests = link.move(extents, buffer.bytes, channel)
         count = at.size
         # Entry e of a run lies in the buffer at e - base.
-        runs.base = (at - extents.places[:count]) // side.width
+        ranges.base = (at - extents.places[:count]) // side.width
         if side.weight_width:
-            runs.weight_base = (weight_at - (extents.places[count:] - buffer.room)) // side.weight_width
+            ranges.weight_base = (weight_at - (extents.places[count:] - buffer.room)) // side.weight_width
         weights = buffer.weights(side.weight_dtype) if side.weight_width else None
-        return Delivery(task, buffer.targets(side.target_dtype), weights, runs, buffer, extents.bytes, requests)
+        return Delivery(task, buffer.targets(side.target_dtype), weights, ranges, buffer, extents.bytes, requests)
 
 
 def neighbours(chosen: Array) -> tuple[Array, Array]:
@@ -110,14 +110,15 @@ def outward(begin: Array, end: Array, width: int, block: int) -> tuple[Array, Ar
     return at, -(-end * width // block) * block - at
 
 
-def as_rows(runs: Ranges, frontier: Frontier, side: Side) -> Rows:
-    """The active vertices of runs as rows, so that the kernel does not scan the others."""
+def as_rows(ranges: Ranges, frontier: Frontier, side: Side) -> Rows:
+    """The active vertices of ranges as rows, so that the kernel does not scan the others."""
     pieces = []
-    for k in range(runs.first.size):
-        vertices = frontier.rows(int(runs.first[k]), int(runs.last[k]))
+    for k in range(ranges.first.size):
+        vertices = frontier.rows(int(ranges.first[k]), int(ranges.last[k]))
         begins, weight_begins, lengths = (np.empty(vertices.size, np.int64) for _ in range(3))
         rows.rows_in_range(
-            vertices, *side.lists.arrays, runs.begin[k], runs.end[k], runs.base[k], runs.weight_base[k], begins, weight_begins, lengths
+            vertices, *side.lists.arrays, ranges.begin[k], ranges.end[k], ranges.base[k], ranges.weight_base[k], begins, weight_begins,
+            lengths,
         )
         pieces.append((vertices, begins, weight_begins, lengths))
     return Rows(*(np.concatenate(column) for column in zip(*pieces, strict=True))) if len(pieces) > 1 else Rows(*pieces[0])

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from isthmus.engines.engine import Delivery, Engine, GetBuffer, Means, Ranges, Side, Task
+from isthmus.engines.engine import Delivery, Engine, GetBuffer, Ranges, Resources, Side, Task
 from isthmus.engines.filter import as_rows
 from isthmus.frontier import Frontier
 from isthmus.link.link import Array, Link
@@ -21,8 +21,8 @@ class Resident(Engine):
     colour = "#888899"
 
     @classmethod
-    def make(cls, means: Means) -> Self:
-        return cls({side.name: means.load(side) for side in means.sides})
+    def make(cls, resources: Resources) -> Self:
+        return cls({side.name: resources.load(side) for side in resources.sides})
 
     def __init__(self, arrays: dict[str, tuple[Array, Array | None]]) -> None:
         self.arrays = arrays  # side name: targets, weights

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Self
 
-from isthmus.engines.engine import Cost, Delivery, Engine, GetBuffer, Means, Pass, Side, Task
+from isthmus.engines.engine import Cost, Delivery, Engine, GetBuffer, Pass, Resources, Side, Task
 from isthmus.engines.zero_copy import read_rows, windows
 from isthmus.frontier import Frontier
 from isthmus.kernels.compiling import clock
@@ -27,12 +27,12 @@ class Unified(Engine):
     streams = True
 
     @classmethod
-    def make(cls, means: Means) -> Self:
+    def make(cls, resources: Resources) -> Self:
         """A modelled link has pages of its own; for other links they lie in the spare memory."""
-        if isinstance(means.link, ModelLink):
-            return cls(means.link)
-        sizes = [side.lists.slots * width for side in means.sides for width in (side.width, side.weight_width) if width]
-        return cls(Pages(means.link, sizes, means.memory, means.evicts))
+        if isinstance(resources.link, ModelLink):
+            return cls(resources.link)
+        sizes = [side.lists.slots * width for side in resources.sides for width in (side.width, side.weight_width) if width]
+        return cls(Pages(resources.link, sizes, resources.memory, resources.evicts))
 
     @classmethod
     def pass_cost(cls, scan: Pass) -> Cost:

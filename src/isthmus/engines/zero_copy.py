@@ -11,7 +11,7 @@ from typing import Self
 
 import numpy as np
 
-from isthmus.engines.engine import Buffer, Cost, Delivery, Engine, GetBuffer, Means, Pass, Rows, Side, Task, zones
+from isthmus.engines.engine import Buffer, Cost, Delivery, Engine, GetBuffer, Pass, Resources, Rows, Side, Task, zones
 from isthmus.frontier import Frontier
 from isthmus.graph.lists import Lists
 from isthmus.kernels import rows
@@ -20,7 +20,7 @@ from isthmus.link.link import Array, Extents, Link
 from isthmus.link.requests import ListSpans
 
 Bring = Callable[[Extents, Array, ListSpans, int], int]  # one of a link's ways to read
-ROWS = 1 << 16  # vertices planned at once: bounds the plan's own memory to a few megabytes
+ROWS = 1 << 16  # vertices whose lists are looked up at once: this takes at most a few megabytes
 
 
 class ZeroCopy(Engine):
@@ -34,8 +34,8 @@ class ZeroCopy(Engine):
     observes = "request_rate"
 
     @classmethod
-    def make(cls, means: Means) -> Self:
-        return cls(means.link.profile.break_even_gap if means.merges else 0)
+    def make(cls, resources: Resources) -> Self:
+        return cls(resources.link.profile.break_even_gap if resources.merges else 0)
 
     @classmethod
     def pass_cost(cls, scan: Pass) -> Cost:
@@ -70,7 +70,7 @@ def read_rows(
     most = among[0].size - row
     kept = np.empty(most, among[0].dtype)
     edges, begins, weight_begins, lengths, at, sizes, weight_at, weight_sizes = (np.empty(most, np.int64) for _ in range(8))
-    row, skip, used, count, weight_count = rows.plan_rows(
+    row, skip, used, count, weight_count = rows.fill_with_rows(
         *among, row, skip, side.width, side.weight_width, block, gap,
         buffer.room, buffer.weight_room, kept, edges, begins, weight_begins, lengths, at, sizes, weight_at, weight_sizes,
     )  # fmt: skip
@@ -87,13 +87,13 @@ def read_rows(
 def windows(task: Task, frontier: Frontier) -> Iterator[tuple[Array, Array, Array]]:
     """The active vertices of a task's partitions and their edges there, a bounded number at a time."""
     parts, lists = task.side.partitions, task.side.lists
-    if task.whole and frontier.list is not None:
+    if task.all_active and frontier.list is not None:
         for at in range(0, frontier.list.size, ROWS):
             yield clipped(frontier.list[at : at + ROWS], lists, 0, lists.slots)
         return
     pieces: list[tuple[Array, Array, Array]] = []
     held = 0
-    for begin, end in runs(task.partitions):
+    for begin, end in stretches(task.partitions):
         first, last = int(parts.first[begin]), int(parts.last[end - 1])
         for vertex in range(first, last, ROWS):
             vertices = frontier.rows(vertex, min(vertex + ROWS, last))
@@ -120,7 +120,7 @@ def clipped(vertices: Array, lists: Lists, low: int, high: int) -> tuple[Array, 
     return vertices, begins, ends
 
 
-def runs(chosen: Array) -> Iterator[tuple[int, int]]:
+def stretches(chosen: Array) -> Iterator[tuple[int, int]]:
     """Stretches first:last of consecutive partition numbers."""
     breaks = np.flatnonzero(np.diff(chosen) != 1) + 1
     starts = np.concatenate([[0], breaks])

@@ -64,14 +64,14 @@ class Buckets:
     """Takes blocks of keys in any order of arrival and returns the keys sorted.
 
     `most` bounds the keys to come, `high` their values. `weights` is the type that travels with each key, or
-    None. `how` says what `finish` will do with equal keys; unless they are kept, each key comes in one call.
+    None. `parallel` is what `finish` does with equal keys (`kernels.arcs`); unless it keeps all, equal keys come in one call.
     """
 
     def __init__(
-        self, sample: Array, most: int, high: int, weights: Any, how: int, budget: Budget, folder: Path, threads: int
+        self, sample: Array, most: int, high: int, weights: Any, parallel: int, budget: Budget, folder: Path, threads: int
     ) -> None:
         self._budget, self._folder, self._threads = budget, folder, threads
-        self._high, self._how = high, how
+        self._high, self._parallel = high, parallel
         self._weights = None if weights is None else np.dtype(weights)
         self._width = 8 + (0 if self._weights is None else self._weights.itemsize)
         self._scratch: Scratch | None = None
@@ -184,15 +184,15 @@ class Buckets:
             high = keys.max() if high is None else max(high, keys.max())
         if low == high:
             slices = self._slices(order, bounds, bucket)
-            if self._how == arcs.KEEP:
+            if self._parallel == arcs.KEEP:
                 for keys, weights in slices:
                     yield finish(keys, weights)
             else:
                 self.merged += size - 1
-                yield finish(*merge(slices, self._how))
+                yield finish(*merge(slices, self._parallel))
             return
         again = Buckets(
-            np.concatenate(sample), size, self._high, self._weights, self._how,
+            np.concatenate(sample), size, self._high, self._weights, self._parallel,
             self._budget, self._folder, self._threads,
         )  # fmt: skip
         try:
@@ -212,12 +212,12 @@ class Buckets:
             self._scratch = None
 
 
-def merge(slices: Iterator[tuple[Array, Array | None]], how: int) -> tuple[Array, Array | None]:
+def merge(slices: Iterator[tuple[Array, Array | None]], parallel: int) -> tuple[Array, Array | None]:
     """Slices of one repeated key, merged into one entry; weights are combined in order, as `combine` does."""
     first, weights = next(slices)
-    if weights is None or how == arcs.FIRST:
+    if weights is None or parallel == arcs.FIRST:
         return first[:1], None if weights is None else weights[:1]
-    fold = np.minimum if how == arcs.MIN else np.add
+    fold = np.minimum if parallel == arcs.MIN else np.add
     folded = fold.accumulate(weights)[-1:]
     for _, more in slices:
         assert more is not None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from contextlib import ExitStack
 from dataclasses import fields, replace
+from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
+from isthmus.checks import flag, path_of
 from isthmus.errors import OptionError
 from isthmus.graph.edges import EdgeSource
 from isthmus.graph.formats import ReadOptions, open_source
@@ -37,7 +40,7 @@ def ingest(
     in_edges, weight_dtype. A format may have further options of its own. The graph's `report` says what was read, dropped and merged.
     """
     reading, cleaning = split_options(options)
-    return build(open_source(edges, reading), cleaning, path, order, overwrite, memory, threads, progress)
+    return build(open_source(edges, reading), cleaning, path_of("ingest", path), order, overwrite, memory, threads, progress)
 
 
 def read(
@@ -60,17 +63,15 @@ def generate(
 
     Into a store at `path`, or into memory. `weights` is a range such as "1:255" or "0.0:1.0".
     """
-    if kind not in KINDS:
-        raise OptionError(f"expected one of {', '.join(KINDS)}, got {kind!r}")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise OptionError(f"generate: expected one of {', '.join(KINDS)}, got {kind!r}")
     if "preset" in shape:
         preset = shape.pop("preset")
         if preset not in PRESETS:
             raise OptionError(f"preset: expected one of {', '.join(PRESETS)}, got {preset!r}")
         shape.setdefault("probabilities", PRESETS[preset])
-    try:
-        source: Generator = KINDS[kind](seed=seed, directed=directed, **shape)
-    except TypeError as error:
-        raise OptionError(f"generate {kind}: {str(error).split('() ', 1)[-1]}") from None
+    check_shape(kind, {**shape, "seed": seed})
+    source: Generator = KINDS[kind](seed=seed, directed=flag("directed", directed), **shape)
     if weights is not None:
         source.range = WeightRange.parse(weights, weight_dtype)
         if parallel not in ("keep", "drop", "first"):
@@ -78,7 +79,24 @@ def generate(
     elif weight_dtype is not None:
         raise OptionError("a weight type needs a range of weights")
     cleaning = Cleaning(directed, self_loops, parallel, in_edges)
-    return build(source, cleaning, path, order, overwrite, memory, threads, progress)
+    return build(source, cleaning, None if path is None else path_of("path", path), order, overwrite, memory, threads, progress)
+
+
+def check_shape(kind: str, shape: dict[str, Any]) -> None:
+    """Raise OptionError for parameters of a generator that are unknown, missing or of the wrong kind; it checks their sizes itself."""
+    has = [name for name in inspect.signature(KINDS[kind]).parameters if name not in ("seed", "directed")]
+    try:
+        inspect.signature(KINDS[kind]).bind(**shape)
+    except TypeError as error:
+        raise OptionError(f"generate {kind}: {error}; it has {', '.join(has)}") from None
+    for name, value in shape.items():
+        if name == "permute":
+            flag(name, value)
+        elif name == "probabilities":
+            if not isinstance(value, tuple | list) or not all(isinstance(each, Real) for each in value):
+                raise OptionError(f"{name}: expected three numbers a, b, c, got {value!r}")
+        elif not isinstance(value, Real if name == "edge_factor" else SupportsIndex) or isinstance(value, bool):
+            raise OptionError(f"{name}: expected a {'' if name == 'edge_factor' else 'whole '}number, got {value!r}")
 
 
 def split_options(options: dict[str, Any]) -> tuple[ReadOptions, Cleaning]:
@@ -99,6 +117,9 @@ def build(
     """
     if order not in ORDERS:
         raise OptionError(f"order: expected natural or hub, got {order!r}")
+    flag("overwrite", overwrite)
+    if not hasattr(progress, "stage"):
+        raise OptionError(f"progress: expected an object with the methods stage and advance, got {progress!r}")
     budget = Budget(memory)
     with ExitStack() as stack:
         pool = stack.enter_context(Pool(threads))

@@ -53,7 +53,7 @@ class EdgeSource(ABC):
     declares_vertices: bool = False  # vertex_blocks() lists every vertex
     replayable: bool = False  # blocks() can be called again at low cost
     signed: bool = False  # keys are two's complement: set while reading
-    weight_dtype: str = "float64"  # narrowest type that holds every weight: settled while reading
+    weight_dtype: str = "float64"  # narrowest type that holds every weight: known after reading
     salt: int = 0  # of the hash that represents string ids
     notes: tuple[str, ...] = ()  # notes to the user about this input
     room: int | None = None  # bytes that one block may take, with all that reading it needs; None: no limit

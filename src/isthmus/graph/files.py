@@ -35,6 +35,17 @@ def is_address(path: str | Path) -> bool:
     return ADDRESS.match(str(path)) is not None
 
 
+def address(path: str | Path) -> str:
+    """An address as it was written, with both slashes."""
+    return re.sub(r":/(?!/)", "://", str(path), count=1)
+
+
+def refuse_address(path: str | Path, what: str) -> None:
+    """Raise StoreError if a path to write to is an address. `what` is to be written."""
+    if is_address(path) and not Path(path).parent.exists():
+        raise StoreError(f"{address(path)}: is an address; {what} can be written to this machine only")
+
+
 def padded(size: int) -> int:
     """`size` rounded up to whole blocks."""
     return -(-size // BLOCK) * BLOCK

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from isthmus import sizes
-from isthmus.errors import StoreError, UnknownVertexError
+from isthmus.checks import flag, path_of
+from isthmus.errors import OptionError, StoreError, UnknownVertexError
 from isthmus.graph.files import Array
 from isthmus.graph.order import check_numbers, degrees_of
 from isthmus.graph.snapshot import StoredSnapshot
@@ -26,11 +29,13 @@ class Graph:
     """An open graph. Vertices are named by user ids; internal numbers run from 0 to `vertices` - 1."""
 
     def __init__(self, store: Store | MemoryStore) -> None:
+        if not isinstance(store, Store | MemoryStore):
+            raise OptionError("Graph: graphs are made by isthmus.open (of a store), isthmus.read and isthmus.ingest (of edges)")
         self.store = store
         self.snapshot = StoredSnapshot(store)
         self.vertices, self.edges, self.arcs = self.snapshot.vertices, self.snapshot.edges, self.snapshot.arcs
         self.directed, self.weighted, self.order = self.snapshot.directed, self.snapshot.weighted, self.snapshot.order
-        self.has_in_edges = self.snapshot.has_in_edges
+        self.has_in_edges, self.parallel = self.snapshot.has_in_edges, store.manifest.parallel
         self.ids = self.snapshot.ids
         self.report: Report | None = None  # what ingest read, dropped and merged, if this graph was just ingested
 
@@ -69,6 +74,17 @@ class Graph:
         """How it is pickled: a stored graph is opened again by its path, one in memory takes its arrays along."""
         self.store.read("out.offsets", 0, 0)  # an error if it is closed
         return Graph, (self.store,), {"report": self.report}
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Held by a run, so that a changing graph does not change meanwhile."""
+        yield
+
+    def _read(self, section: str, begin: int, end: int) -> Array:
+        entries = self.store.read(section, begin, end)
+        if section.endswith("targets"):
+            check_numbers(self.store, section, entries)
+        return entries
 
     def _row(self, v: int, side: str = "out") -> tuple[int, int]:
         begin, end = (int(at) for at in self.store.read(f"{side}.offsets", v, v + 2))
@@ -119,8 +135,7 @@ class Graph:
 
     def _list(self, v: Any, side: str) -> Array:
         begin, end = self._row(self.ids.number(v), side)
-        targets = self.store.read(f"{side}.targets", begin, end)
-        check_numbers(self.store, f"{side}.targets", targets)
+        targets = self._read(f"{side}.targets", begin, end)
         return np.sort(self.ids.users(targets))
 
     def edge_weights(self, u: Any, v: Any) -> Array:
@@ -128,7 +143,7 @@ class Graph:
         low, high = self._arcs_between(self.ids.number(u), self.ids.number(v))
         if not self.weighted:
             return np.ones(high - low, np.int32)
-        return np.array(self.store.read("out.weights", low, high))
+        return np.array(self._read("out.weights", low, high))
 
     def has_edge(self, u: Any, v: Any) -> bool:
         """Whether there is an edge from `u` to `v`; False if the graph lacks one of them."""
@@ -210,4 +225,6 @@ def open_graph(path: str | Path, verify: bool = True) -> Graph:
 
     All that is read later is compared with its checksums; `verify=False` trusts the disk.
     """
-    return Graph(Store(path, verify))
+    if isinstance(path, Graph):
+        raise OptionError(f"open: expected a path, got {path}, which is open already")
+    return Graph(Store(path_of("open", path), flag("verify", verify)))

@@ -1,7 +1,7 @@
 """User ids and vertex numbers. The id map stays in the store; a look-up reads the few blocks it needs.
 
-A look-up of a name reads a name for every step of a search. Who asks for many vertices one by one would wait for reads
-most of the time, so after some look-ups a small id map is held in memory.
+A look-up of a name reads a name for every step of a binary search. Looking up many vertices one by one would be mostly
+waiting for reads, so after some look-ups a small id map is held in memory.
 """
 
 from __future__ import annotations
@@ -37,6 +37,11 @@ class Ids:
         self._inverse = isinstance(store, MemoryStore)  # both permutations of a hub order were compared
         self._asked = 0
         self._held: dict[str, Array] | None = None
+
+    @property
+    def is_natural(self) -> bool:
+        """Whether vertex numbers are places in natural order."""
+        return not self._hub
 
     def kept(self) -> Ids:
         """The same id map for results, which are written in pieces; readable also after the graph is closed or replaced."""

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from isthmus import sizes
+from isthmus.checks import flag
 from isthmus.errors import GraphFormatError, OptionError
 from isthmus.graph.buckets import Buckets
 from isthmus.graph.edges import Blocks, EdgeBlock, EdgeSource, Waiting
@@ -58,6 +59,9 @@ class Cleaning:
     weight_dtype: str | None = None
 
     def __post_init__(self) -> None:
+        if self.directed is not None:
+            object.__setattr__(self, "directed", flag("directed", self.directed))
+        flag("in_edges", self.in_edges)
         if self.self_loops not in ("keep", "drop"):
             raise OptionError(f"self_loops: expected keep or drop, got {self.self_loops!r}")
         if self.parallel not in PARALLEL:
@@ -228,18 +232,18 @@ class Ingest:
         ways = {"out": arcs.BOTH if symmetrise else arcs.FORWARD}
         if self.directed and self.cleaning.in_edges:
             ways["in"] = arcs.BACKWARD
-        how = PARALLEL[self.cleaning.parallel]
+        parallel = PARALLEL[self.cleaning.parallel]
         drop = self.cleaning.self_loops == "drop"
         few = sample()
         stored = self._weight_dtype() if self.source.weighted else None
-        travels = self._summed_dtype() if stored and how == arcs.SUM else stored
+        travels = self._summed_dtype() if stored and parallel == arcs.SUM else stored
         doubles = symmetrise and self.cleaning.parallel in ("keep", "sum") and not isinstance(self.source, Generator)
         sides: dict[str, Buckets] = {}
         for side, way in ways.items():
             keys, _, _ = packed(few, bits, way, drop, None)
             twice = most * (2 if way == arcs.BOTH else 1)
             buckets = Buckets(
-                keys, twice, (1 << 2 * bits) - 1, travels, how, self.budget, self.folder, self.pool.threads
+                keys, twice, (1 << 2 * bits) - 1, travels, parallel, self.budget, self.folder, self.pool.threads
             )
             self._open.callback(buckets.close)
             sides[side] = buckets
@@ -274,10 +278,10 @@ class Ingest:
         written: dict[str, ListWriter] = {}
         for side, buckets in sides.items():
             written[side] = ListWriter(self.writer, side, n, buckets.keys, targets, dtype)
-            finish = combined(bits, targets, how)
+            finish = combined(bits, targets, parallel)
             if computed:
                 finish = self._weighed(finish, side == "in")
-            elif stored is not None and how == arcs.SUM:
+            elif stored is not None and parallel == arcs.SUM:
                 finish = self._narrowed(finish, stored)
             write_lists(written[side], buckets, self.pool, finish, self.progress)
             buckets.close()
@@ -293,7 +297,7 @@ class Ingest:
             ids=numbering.kind,
             order=getattr(numbering, "order", "natural"),
             self_loops=out.self_loops,
-            parallel=how == arcs.KEEP,
+            parallel=parallel == arcs.KEEP,
             in_edges="in" in written,
             origin=self._origin(),
             negative_weights=negative,
@@ -302,7 +306,7 @@ class Ingest:
     def _origin(self) -> dict[str, Any]:
         """Where the edges came from and how they were cleaned; the earlier cleaning of a store is kept unless it is cleaned again."""
         done = {"self_loops": self.cleaning.self_loops, "parallel": self.cleaning.parallel}
-        return {**done, **self.source.origin(), **{name: how for name, how in done.items() if how != "keep"}}
+        return {**done, **self.source.origin(), **{name: choice for name, choice in done.items() if choice != "keep"}}
 
     def _doubled(self) -> str:
         """The note about an input that lists every edge twice, once from each end."""

@@ -31,14 +31,14 @@ class SortedLists:
     merged: int
 
 
-def combined(bits: int, target_dtype: Any, how: int) -> Callable[[Array, Array | None], SortedLists]:
+def combined(bits: int, target_dtype: Any, parallel: int) -> Callable[[Array, Array | None], SortedLists]:
     """A `finish` for Buckets that turns sorted keys into SortedLists."""
 
     def finish(keys: Array, weights: Array | None) -> SortedLists:
         targets = np.empty(keys.size, target_dtype)
         kept = None if weights is None else np.empty(keys.size, weights.dtype)
         rows, counts = np.empty(keys.size, np.uint64), np.empty(keys.size, np.int64)
-        size, used, loops = arcs.combine(keys, weights, bits, how, targets, kept, rows, counts)
+        size, used, loops = arcs.combine(keys, weights, bits, parallel, targets, kept, rows, counts)
         return SortedLists(
             rows[:used].copy(), counts[:used].copy(), targets[:size], None if kept is None else kept[:size],
             loops, keys.size - size,

@@ -102,7 +102,7 @@ class Bitmap:
     def mark(self, keys: Array) -> None:
         ids.mark(keys, self._base, self._words)
 
-    def settle(self) -> None:
+    def count(self) -> None:
         """Count the vertices; call after the last mark."""
         self._before = np.empty(self._words.size, np.uint32 if self._last - self._low < 1 << 32 else np.uint64)
         self.vertices = int(ids.count_bits(self._words, self._before))
@@ -336,7 +336,7 @@ def number_integers(
 
         for _ in pool.map(mark, places):
             pass
-        bitmap.settle()
+        bitmap.count()
         return bitmap
     flip = SIGN if source.signed else 0
     table = Table("uint64" if high >= SIGN else "int64", flip, budget, folder, source.name)

@@ -89,7 +89,8 @@ def mixed(words: Array) -> Array:
     """64-bit words, each replaced by a hash of it (the last steps of SplitMix64)."""
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         words = (words ^ words >> np.uint64(shift)) * np.uint64(factor)
-    return words ^ words >> np.uint64(31)
+    last: Array = words ^ words >> np.uint64(31)
+    return last
 
 
 def not_inverse(store: Store | MemoryStore) -> StoreError:

@@ -18,7 +18,7 @@ import numpy as np
 
 from isthmus.errors import StoreError
 from isthmus.graph.blocks import check_table, damaged, wrong_sum
-from isthmus.graph.files import BLOCK, Array, OpenFile, is_address, padded
+from isthmus.graph.files import BLOCK, Array, OpenFile, address, is_address, padded
 from isthmus.graph.manifest import MAX_BYTES, NAME, Manifest, decode
 from isthmus.graph.sealing import digest
 
@@ -51,8 +51,9 @@ class Store:
         try:
             return os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
-            what = "is an address, expected a store on this machine" if is_address(self.path) else "no such store"
-            raise StoreError(f"{self.path}: {what}") from None
+            if is_address(self.path):
+                raise StoreError(f"{address(self.path)}: is an address, expected a store on this machine; download it first") from None
+            raise StoreError(f"{self.path}: no such store") from None
         except NotADirectoryError:
             raise StoreError(
                 f"{self.path}: is a file, expected a store, which is a folder; "

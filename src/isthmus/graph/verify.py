@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from isthmus import sizes
+from isthmus.checks import path_of
 from isthmus.graph.blocks import damaged, table_digest
 from isthmus.graph.files import BLOCK, Array
 from isthmus.graph.store import CHECKSUMS, Store
@@ -41,8 +42,8 @@ class Verdict:
 
 
 def verify(path: str | Path, *, threads: int | None = None, progress: Progress = SILENT) -> Verdict:
-    """Check the store at `path`. Damage is reported by section and block; a store that cannot be opened raises."""
-    store = Store(path, verify=False)  # checksums are compared here, once
+    """Check the store at `path` (or of an open graph). Damage is reported by section and block; a store that cannot be opened raises."""
+    store = Store(path_of("verify", getattr(path, "path", path)), verify=False)  # checksums are compared here, once
     verdict = Verdict()
     with closing(store), Pool(threads) as pool:
         sections = store.manifest.sections
@@ -116,7 +117,7 @@ def check_lists(store: Store, side: str, verdict: Verdict, pool: Pool, progress:
         forward = backward = loops = 0
         for begin in range(int(offsets[0]), int(offsets[-1]), sizes.now.verified_arcs):
             end = min(begin + sizes.now.verified_arcs, int(offsets[-1]))
-            # One arc of overlap, so that the order is checked across the cut, too.
+            # Overlap by one arc, so that the order is also checked across the cut.
             overlap = 1 if begin > offsets[0] else 0
             targets = store.read(f"{side}.targets", begin - overlap, end)
             weights, problem = weight_bits(store, side, begin - overlap, end)

@@ -20,7 +20,17 @@ import numpy as np
 
 from isthmus.errors import BudgetError, OptionError, StoreError
 from isthmus.graph.blocks import checksums
-from isthmus.graph.files import BLOCK, Array, aligned_empty, exchanged, fsync_folder, open_direct, sync_or_undo, write_all
+from isthmus.graph.files import (
+    BLOCK,
+    Array,
+    aligned_empty,
+    exchanged,
+    fsync_folder,
+    open_direct,
+    refuse_address,
+    sync_or_undo,
+    write_all,
+)  # fmt: skip
 from isthmus.graph.manifest import NAME, Manifest, Section
 from isthmus.graph.sealing import digest
 from isthmus.graph.store import CHECKSUMS, SUFFIX, MemoryStore, Store
@@ -148,6 +158,7 @@ class StoreWriter:
 
     def __init__(self, path: str | Path, overwrite: bool = False) -> None:
         self.target = Path(os.path.realpath(path))  # a symbolic link stays; the store it points to is replaced
+        refuse_address(path, "a store")
         if Path(path).suffix != SUFFIX:
             raise OptionError(f"a store's name ends in {SUFFIX}: {path} does not")
         if not self.target.parent.is_dir():

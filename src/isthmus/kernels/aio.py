@@ -43,7 +43,10 @@ class Ring:
             raise OSError(f"no native asynchronous I/O on {platform.system()} {platform.machine()}")
         self.depth = depth
         self._libc = ctypes.CDLL(None, use_errno=True)
-        self._context = SPARE[depth].pop() if SPARE.get(depth) else self._set_up()
+        try:
+            self._context = SPARE[depth].pop()
+        except (KeyError, IndexError):
+            self._context = self._set_up()
         self._control = np.zeros((depth, 8), np.uint64)
         self._pointers = np.zeros(depth, np.uint64)
         self._events = np.zeros((depth, 4), np.uint64)

@@ -156,7 +156,7 @@ def radix_sort(keys: Any, weights: Any, spare: Any, spare_weights: Any) -> Any:
 
 
 @kernel
-def combine(keys: Any, weights: Any, bits: Any, how: Any, targets: Any, out_weights: Any, rows: Any, counts: Any) -> Any:
+def combine(keys: Any, weights: Any, bits: Any, parallel: Any, targets: Any, out_weights: Any, rows: Any, counts: Any) -> Any:
     """Turn sorted keys into adjacency lists; parallel arcs are kept or merged into one.
 
     `rows` and `counts` receive the sources that occur and how many arcs each has.
@@ -170,11 +170,11 @@ def combine(keys: Any, weights: Any, bits: Any, how: Any, targets: Any, out_weig
     last_source = uint64(0)
     for i in range(keys.size):
         u, v = keys[i] >> shift, keys[i] & mask
-        if how != KEEP and i > 0 and keys[i] == keys[i - 1]:
+        if parallel != KEEP and i > 0 and keys[i] == keys[i - 1]:
             if weights is not None:
-                if how == MIN:
+                if parallel == MIN:
                     out_weights[arcs - 1] = min(out_weights[arcs - 1], weights[i])
-                elif how == SUM:
+                elif parallel == SUM:
                     out_weights[arcs - 1] += weights[i]
             continue
         if row < 0 or u != last_source:

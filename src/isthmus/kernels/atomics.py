@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-ORDERING = "monotonic"  # enough for single elements; the join at the end of a round publishes everything else
+ORDERING = "monotonic"  # enough for single elements; everything else is published when the threads of a pass are joined
 
 
 def element_pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:

@@ -54,7 +54,7 @@ class KeptCode(NullCache):  # type: ignore[misc]
                 return None
             try:
                 return CompileResult._rebuild(target_context, *pickle.loads(content))
-            except Exception:  # whole, and yet of no use here
+            except Exception:  # the file is undamaged, but cannot be used in this process
                 kept.remove(name)
                 return None
 
@@ -65,7 +65,7 @@ class KeptCode(NullCache):  # type: ignore[misc]
             try:
                 kept.write(self._file(sig, data.codegen), dumps(data._reduce()))
             except OSError as error:
-                if not kept.trouble():  # otherwise it was told before
+                if not kept.trouble():  # otherwise the user has been told
                     failure = f"cannot be kept in {kept.kernels_folder()}: {error.strerror}; the next run compiles again"
                     compiling.tell(lambda what: f"compiled kernels {failure}")
 
@@ -86,7 +86,7 @@ def stamp(path: str) -> str:
 
 
 class Compilation(events.Listener):  # type: ignore[misc]
-    """Hears from Numba when it compiles a kernel of ours, holding its lock."""
+    """Numba calls it when it starts and ends to compile one of our kernels, with its compiler lock held."""
 
     def on_start(self, event: Any) -> None:
         if is_ours(event):
@@ -124,7 +124,7 @@ def quick_kernel(function: Any) -> Any:
 
 
 def inline(function: Any) -> Any:
-    """Compile a small function that only kernels call; LLVM inlines it. Without a way in from Python it compiles sooner."""
+    """Compile a small function that only kernels call; LLVM inlines it. It compiles sooner, as Python cannot call it."""
     return compiled(function, {"inline": "never", "no_cpython_wrapper": True})
 
 

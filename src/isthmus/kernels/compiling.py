@@ -1,8 +1,8 @@
 """What the first use of a kernel costs: its time is counted apart, and the user is told.
 
 Kernels are compiled, or loaded, when they are first called, by any thread, often in the middle of a run. `clock` stands still
-meanwhile, so that this time is never booked as work on edges. Messages go to the runs under way, each of which has named someone to
-tell; if there are none, to `OUTSIDE`: standard error, unless the command line has replaced it.
+meanwhile, so that this time is never booked as work on edges. Messages go to the runs under way, each through its own `say`
+function; if no run is under way, to `OUTSIDE`: standard error, unless the command line has replaced it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def clock() -> float:
 
 
 class Listener:
-    """Someone to tell. `what` is compiled for them; each text is told once."""
+    """A run that gets messages through `say`, each text once. `what` is compiled for it."""
 
     def __init__(self, what: str, say: Say) -> None:
         self.what, self.say = what, say
@@ -72,7 +72,7 @@ LISTENERS: list[Listener] = []
 
 @contextlib.contextmanager
 def telling(what: str, say: Say | None) -> Iterator[None]:
-    """Meanwhile `say`, or by default whoever is told outside of runs, is told that `what` is compiled."""
+    """Inside `with`, `say` gets the messages about compiling `what`; without it, `OUTSIDE` does."""
     listener = Listener(what, OUTSIDE.say if say is None else say)
     LISTENERS.append(listener)
     try:
@@ -82,7 +82,7 @@ def telling(what: str, say: Say | None) -> Iterator[None]:
 
 
 def tell(text: Callable[[str], str]) -> None:
-    """Tell everyone the text about what is compiled for them, once. Runs with the same `say` hear the same text once."""
+    """Send every listener the text about what is compiled for it, once. Runs with the same `say` get the same text once."""
     messages: list[tuple[Say, str]] = []
     for listener in LISTENERS[:] or [OUTSIDE]:
         message = text(listener.what)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from isthmus.kernels.compile import kernel
+from numba import int64, uint8
+
+from isthmus.kernels.atomics import atomic_add, atomic_exchange
+from isthmus.kernels.compile import inline, kernel
 
 
 @kernel
@@ -23,3 +26,41 @@ def delta_sums(values: Any, residual: Any, threshold: Any, first: Any, last: Any
         left = t
         above += abs(residual[u]) > threshold
     return total, left, above
+
+
+@inline
+def add(v: Any, more: Any, residual: Any, threshold: Any, marks: Any) -> None:
+    """Add to a residual, and mark the vertex if it becomes active."""
+    if abs(atomic_add(residual, v, more) + more) > threshold and marks[v] == 0:
+        atomic_exchange(marks, v, uint8(1))
+
+
+@kernel
+def shift_arcs(
+    tails: Any, heads: Any, amounts: Any, first: Any, last: Any, values: Any, residual: Any, divisors: Any, factor: Any, threshold: Any,
+    absorber: Any, marks: Any
+) -> None:  # fmt: skip
+    """Send what a vertex has sent so far along arcs whose weight has changed by `amounts` (a new one: by its weight)."""
+    for i in range(first, last):
+        u, v = int64(tails[i]), int64(heads[i])
+        if v != absorber and divisors[u] > 0:
+            add(v, factor * values[u] / divisors[u] * amounts[i], residual, threshold, marks)
+
+
+@kernel
+def shift_lists(
+    rows: Any, first: Any, last: Any, begins: Any, ends: Any, targets: Any, weights: Any, strengths: Any, values: Any, residual: Any,
+    divisors: Any, factor: Any, threshold: Any, absorber: Any, marks: Any
+) -> Any:  # fmt: skip
+    """Set the divisors of these vertices to their strengths, and correct what they have sent; returns their edges."""
+    edges = int64(0)
+    for i in range(first, last):
+        u = int64(rows[i])
+        more = factor * values[u] * (1 / strengths[u] - 1 / divisors[u])
+        divisors[u] = strengths[u]
+        edges += ends[u] - begins[u]
+        for e in range(begins[u], ends[u]):
+            v = int64(targets[e])
+            if v != absorber:
+                add(v, more * weights[e] if weights.size else more, residual, threshold, marks)
+    return edges

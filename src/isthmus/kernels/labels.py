@@ -53,14 +53,14 @@ def commonest(row: Any) -> Any:
 
 
 @kernel
-def choose_labels(run: Any, first: Any, last: Any, cursors: Any, table: Any, labels: Any, fresh: Any) -> Any:
-    """Choose the most frequent label for each vertex of first:last; the table starts with vertex `run`. Returns how many changed.
+def choose_labels(window: Any, first: Any, last: Any, cursors: Any, table: Any, labels: Any, fresh: Any) -> Any:
+    """Choose the most frequent label for each vertex of first:last; the table starts with vertex `window`. Returns how many changed.
 
     Cursors are at the ends of their lists. A vertex without a list keeps its label.
     """
     changed = 0
     for u in range(first, last):
-        low = int64(cursors[u - 1]) if u > run else int64(0)
+        low = int64(cursors[u - 1]) if u > window else int64(0)
         high = int64(cursors[u])
         fresh[u] = labels[u] if low == high else commonest(table[low:high])
         changed += fresh[u] != labels[u]

@@ -1,28 +1,18 @@
-"""Contribution of a partition's active vertices (HyTGraph): summed residuals, or for a search 2 per large improvement, else 1."""
+"""Contribution of a partition's active vertices (HyTGraph): the sum of their deltas, whatever their signs."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numba import float64, int64
+from numba import int64
 
-from isthmus.kernels.compile import inline, kernel
+from isthmus.kernels.compile import kernel
 from isthmus.kernels.rows import place_of, skip_unmarked
 
 
-@inline
-def contribution(u: Any, accumulative: Any, values: Any, pending: Any) -> Any:
-    if accumulative:
-        return abs(float64(pending[u]))
-    # Whether the value is more than twice the pending one; by a difference, since doubling a large integer could overflow.
-    return 2.0 if values[u] - pending[u] > pending[u] else 1.0
-
-
 @kernel
-def contribution_of_rows(
-    vertices: Any, list_begins: Any, list_ends: Any, cuts: Any, accumulative: Any, values: Any, pending: Any, priorities: Any
-) -> Any:  # fmt: skip
+def contribution_of_rows(vertices: Any, list_begins: Any, list_ends: Any, cuts: Any, deltas: Any, priorities: Any) -> Any:
     """Add the contributions of `vertices`, which ascend, to every partition that holds some of their edges."""
     p = 0
     for i in range(vertices.size):
@@ -32,7 +22,7 @@ def contribution_of_rows(
             continue
         if cuts[p + 1] <= begin:
             p = place_of(begin, cuts)
-        more = contribution(u, accumulative, values, pending)
+        more = abs(deltas[u])
         priorities[p] += more
         while cuts[p + 1] < end:
             p += 1
@@ -41,8 +31,7 @@ def contribution_of_rows(
 
 @kernel
 def contribution_of_range(
-    first: Any, last: Any, marks: Any, all_active: Any, list_begins: Any, list_ends: Any, begin: Any, end: Any,
-    accumulative: Any, values: Any, pending: Any,
+    first: Any, last: Any, marks: Any, all_active: Any, list_begins: Any, list_ends: Any, begin: Any, end: Any, deltas: Any
 ) -> Any:  # fmt: skip
     """The same for one partition, whose active vertices are marked; `all_active`: all of them."""
     total = 0.0
@@ -53,5 +42,5 @@ def contribution_of_range(
         if not all_active and marks[u] == 0:
             u = skip_unmarked(words, u, last)
         elif max(list_begins[u], begin) < min(list_ends[u], end):
-            total += contribution(u, accumulative, values, pending)
+            total += abs(deltas[u])
     return total

@@ -195,7 +195,7 @@ def clip_rows(vertices: Any, list_begins: Any, list_ends: Any, low: Any, high: A
 
 
 @kernel
-def plan_rows(
+def fill_with_rows(
     vertices: Any, edge_begins: Any, edge_ends: Any, row: Any, skip: Any, width: Any, weight_width: Any, block: Any, gap: Any,
     room: Any, weight_room: Any, kept: Any, edges: Any, begins: Any, weight_begins: Any, lengths: Any,
     at: Any, sizes: Any, weight_at: Any, weight_sizes: Any,

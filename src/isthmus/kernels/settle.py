@@ -14,23 +14,29 @@ SETTLE = '''
 
 @compiled
 def settle(
-    first, last, base, weight_base, most, sign, delta, list_begins, list_ends, targets, weights, state, params, marks, piles, soon, later,
-    outer, used
+    first, last, starts, base, weight_base, most, sign, delta, list_begins, list_ends, targets, weights, state, params, marks, piles, soon,
+    later, outer, used
 ):
     """Follow at most about `most` edges; newly marked vertices outside first:last go to `outer`.
 
-    `piles` is zero for each vertex; `soon` has room for all vertices, `later` for twice as many. Returns (entries needed
+    `starts` are the marked vertices; empty: they are looked for. `piles` is zero for each vertex; `soon` has room for all vertices, `later` for twice as many. Returns (entries needed
     in `outer`, vertices followed, edges followed); vertices that were not followed stay marked.
     """
     values = state[0]
     room = soon.size
     head = tail = waiting = put_off = vertices = edges = np.int64(0)
     bound = np.float64(-np.inf)
-    for u in range(first, last):
-        if marks[u]:
-            later[put_off] = u
-            put_off += 1
-            piles[u - first] = 2
+    if starts.size:
+        for i in range(starts.size):
+            later[i] = starts[i]
+            piles[np.int64(starts[i]) - first] = 2
+        put_off = np.int64(starts.size)
+    else:
+        for u in range(first, last):
+            if marks[u]:
+                later[put_off] = u
+                put_off += 1
+                piles[u - first] = 2
     while edges < most:
         if waiting == 0:
             # Take the most urgent vertices of `later`; entries of vertices that moved to `soon` meanwhile are stale.

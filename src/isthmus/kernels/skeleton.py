@@ -1,7 +1,8 @@
 """The loops that every program shares, with the program's own scalar functions compiled into them.
 
 A program is given as source text: `source(u, degree, state, params)`, computed once per active vertex, and
-`edge(x, u, v, w, state, params)`, which returns whether v becomes active. Text and loops become a module named by their hash,
+`edge(x, u, v, w, state, params)`, which returns whether v becomes active. `source` gets the loops' `before`: `state` itself or,
+on a modelled device, `state` as a launch found it (`runtime/launches.py`). Text and loops become a module named by their hash,
 so that its machine code is found again on the next run. (A closure over a compiled function would not be.)
 
 Two loops deliver edges: `push_rows` for a list of active vertices whose edges lie anywhere in a buffer, and
@@ -27,6 +28,7 @@ from types import ModuleType
 
 import numba
 
+from isthmus.kernels.incremental import incremental
 from isthmus.kernels.settle import SETTLE
 
 BUILDING = threading.Lock()
@@ -35,7 +37,7 @@ import math
 
 import numpy as np
 
-from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_max, atomic_min, atomic_or, lowest_bit, prefetch
+from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_max, atomic_min, atomic_or, fence, lowest_bit, prefetch
 from isthmus.kernels.compile import program_inline as called
 from isthmus.kernels.compile import program_kernel as compiled
 
@@ -49,7 +51,8 @@ LOOPS = '''
 
 @compiled
 def push_rows(
-    vertices, begins, weight_begins, lengths, row, skip, edges, list_begins, list_ends, targets, weights, state, params, marks, queue, used
+    vertices, begins, weight_begins, lengths, row, skip, edges, list_begins, list_ends, targets, weights, state, before, params, marks,
+    queue, used
 ):
     """Edges of vertices[row:], from the skip-th edge of the first on, `edges` in all. Returns entries in `queue`."""
     while edges > 0:
@@ -58,7 +61,7 @@ def push_rows(
             row += 1
             continue
         u = np.int64(vertices[row])
-        x = source(u, list_ends[u] - list_begins[u], state, params)
+        x = source(u, list_ends[u] - list_begins[u], before, params)
         at = begins[row] + skip
         {first_weight_of_row}
         for j in range(count):
@@ -77,8 +80,8 @@ def push_rows(
 
 @compiled
 def push_range(
-    first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, targets, weights, state, params, marks, queue,
-    used
+    first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, targets, weights, state, before, params, marks,
+    queue, used
 ):
     """Edges begin:end of the active vertices first:last; edge e lies at targets[e - base], weights[e - weight_base]."""
     for u in range(first, last):
@@ -87,7 +90,7 @@ def push_range(
         low, high = max(list_begins[u], begin), min(list_ends[u], end)
         if low >= high:
             continue
-        x = source(u, list_ends[u] - list_begins[u], state, params)
+        x = source(u, list_ends[u] - list_begins[u], before, params)
         for e in range(low, high):
             if e + AHEAD < end:
                 prefetch(state[{prefetched}], np.int64(targets[e - base + AHEAD]))
@@ -104,7 +107,8 @@ PULL = '''
 
 @compiled
 def push_rows(
-    vertices, begins, weight_begins, lengths, row, skip, edges, list_begins, list_ends, targets, weights, state, params, marks, queue, used
+    vertices, begins, weight_begins, lengths, row, skip, edges, list_begins, list_ends, targets, weights, state, before, params, marks,
+    queue, used
 ):
     while edges > 0:
         count = min(lengths[row] - skip, edges)
@@ -126,8 +130,8 @@ def push_rows(
 
 @compiled
 def push_range(
-    first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, targets, weights, state, params, marks, queue,
-    used
+    first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, targets, weights, state, before, params, marks,
+    queue, used
 ):
     for v in range(first, last):
         low, high = max(list_begins[v], begin), min(list_ends[v], end)
@@ -145,7 +149,8 @@ SEEK = '''
 
 @compiled
 def seek_rows(
-    vertices, begins, weight_begins, lengths, row, skip, edges, list_begins, list_ends, targets, weights, state, params, marks, queue, used
+    vertices, begins, weight_begins, lengths, row, skip, edges, list_begins, list_ends, targets, weights, state, before, params, marks,
+    queue, used
 ):
     while edges > 0:
         count = min(lengths[row] - skip, edges)
@@ -167,8 +172,8 @@ def seek_rows(
 
 @compiled
 def seek_range(
-    first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, targets, weights, state, params, marks, queue,
-    used
+    first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, targets, weights, state, before, params, marks,
+    queue, used
 ):
     for u in range(first, last):
         if (not all_active and active[u] == 0) or marks[u]:
@@ -193,9 +198,13 @@ def loops(weighted: bool, pull: bool, prefetched: int) -> str:
     )
 
 
-def build(name: str, functions: str, weighted: bool, pull: bool, prefetched: int) -> ModuleType:
-    """The module of a program's loops; the same text gives the same module, in all threads of this process."""
+def build(name: str, functions: str, weighted: bool, pull: bool, prefetched: int, live: bool = False) -> ModuleType:
+    """The module of a program's loops; the same text gives the same module, in all threads of this process.
+
+    `live`: also the loops that bring answers up to date.
+    """
     text = HEAD.format(name=name) + functions + loops(weighted, pull, prefetched) + (SEEK if "def found(" in functions else "")
+    text += incremental(weighted) if live else ""
     module_name = f"isthmus_program_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
     with BUILDING:  # a module is found below before it is executed
         return sys.modules.get(module_name) or executed(module_name, text)

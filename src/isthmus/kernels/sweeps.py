@@ -100,7 +100,7 @@ def add_up(sums: Any, mass: Any, stuck: Any, change: Any) -> None:
 @quick_kernel
 def sweep_range(
     first: Any, last: Any, begin: Any, end: Any, base: Any, weight_base: Any, active: Any, all_active: Any, list_begins: Any,
-    list_ends: Any, targets: Any, weights: Any, state: Any, params: Any, marks: Any, queue: Any, used: Any,
+    list_ends: Any, targets: Any, weights: Any, state: Any, before: Any, params: Any, marks: Any, queue: Any, used: Any,
 ) -> Any:  # fmt: skip
     """Update the shares of first:last from their in-neighbours, over-relaxed by `over`; replaces a program's `push_range`.
 
@@ -145,7 +145,7 @@ def sweep_range(
 @quick_kernel
 def sweep_rows(
     vertices: Any, begins: Any, weight_begins: Any, lengths: Any, row: Any, skip: Any, edges: Any, list_begins: Any, list_ends: Any,
-    targets: Any, weights: Any, state: Any, params: Any, marks: Any, queue: Any, used: Any,
+    targets: Any, weights: Any, state: Any, before: Any, params: Any, marks: Any, queue: Any, used: Any,
 ) -> Any:  # fmt: skip
     """As `sweep_range`, but replaces a program's `push_rows`."""
     (ranks, shares), (rules, sums) = state, params

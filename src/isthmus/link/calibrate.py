@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus import sizes
+from isthmus.checks import path_of
 from isthmus.errors import OptionError
 from isthmus.graph.far import FarArray
 from isthmus.graph.files import BLOCK
@@ -99,7 +100,7 @@ def largest(arrays: list[FarArray]) -> FarArray:
 
 
 def checked_place(path: str | Path) -> Path:
-    place = Path(path)
+    place = path_of("calibrate", path)
     try:
         os.stat(place)
     except OSError as error:

@@ -3,8 +3,10 @@
 A job has up to three steps: the host packs its lists if needed, its bytes cross the link into a near buffer, then a
 kernel processes them. Each step waits for the one before. A transfer also waits for a free buffer (and, where streams
 are limited, for a free stream); a kernel frees its buffer when it ends. A free resource takes the earliest submitted job
-that can use it. A streamed job has no buffer: its kernel fetches the bytes itself (zero-copy, managed pages), so it
-starts with its transfer and ends when both are done.
+that can use it. A streamed job has no buffer: its kernel fetches the bytes itself (zero-copy, mapped pages), so it
+starts with its transfer and ends when both are done. A kernel that faults fetches its pages itself, too, but does not go on
+meanwhile: a fault blocks the translations of its multiprocessor until it is resolved (Grus, Wang et al., TACO 2021, section
+2), so its job is not streamed.
 
 `now` is the time of the device. The caller submits jobs, asks which one is `ready`, and says what the device does:
 `run` a job, run another kernel on near data, or `wait` for the next job. So a schedule can look at `pending` transfers
@@ -164,12 +166,12 @@ class Clock:
         self._drain()
         start, end = self._last, self._last + seconds
         self._note(resource, start, end, None, len(self._cores) if resource == HOST else 1)
-        self._settle(end)
+        self._make_free(end)
 
     def finish(self) -> Timeline:
         """Run the remaining jobs in order of arrival, wait for everything, and start a new timeline; returns the old one."""
         self._drain()
-        self._settle(self._last)
+        self._make_free(self._last)
         line, self._line = self._line, Timeline(self.now, cores=len(self._cores))
         line.end = self.now
         return line
@@ -179,7 +181,7 @@ class Clock:
             self.run(self.ready() or self.wait())
         self._last = max(self._last, self.now)
 
-    def _settle(self, at: float) -> None:
+    def _make_free(self, at: float) -> None:
         """Make every resource free from an instant on."""
         self.now = self._link = self._last = at
         self._cores = [at] * len(self._cores)

@@ -19,6 +19,7 @@ from isthmus.errors import OptionError
 from isthmus.link.link import Profile
 
 PREFIX = "model:"
+Count = int  # a figure that may be 0
 LEAST_PAGE, MOST_BYTES, MOST_CORES = 512, 1 << 30, 1 << 16  # bytes of a page, bytes of a block of pages, cores of a host
 MOST_REQUEST = 2048  # bytes, so that the smallest buffer holds a list at any alignment
 FASTER = 1.1  # a kernel may read host memory up to 10 % faster than the measured copy engine
@@ -49,16 +50,17 @@ class Paging:
     batch_faults: int  # faults handled together
     fault_seconds: float  # of a batch
     peak_share: float  # of the bulk bandwidth
+    counted_requests: Count  # requests to a mapped block in far memory after which it migrates; 0: it never does
 
 
 @dataclass(frozen=True)
-class Near:
-    """The device and its memory."""
+class NearMemory:
+    """The device's memory, and how fast its kernels use it."""
 
     bytes: int
     bandwidth: float
     push_share: float  # of that bandwidth, reached by a kernel that pushes along edges
-    update_bytes: int  # of near memory touched per edge, besides the edge
+    update_bytes: int  # of near memory accessed per edge, besides the edge
     launch_seconds: float
 
 
@@ -78,7 +80,7 @@ class Device:
     name: str
     link: Bus
     managed: Paging
-    near: Near
+    near: NearMemory
     host: Host
     sources: dict[str, str]  # of every figure, by "section.key"
 
@@ -92,7 +94,7 @@ class Device:
         )
 
 
-SECTIONS: dict[str, type[Any]] = {"link": Bus, "managed": Paging, "near": Near, "host": Host}
+SECTIONS: dict[str, type[Any]] = {"link": Bus, "managed": Paging, "near": NearMemory, "host": Host}
 
 
 def builtin() -> list[str]:
@@ -169,6 +171,8 @@ def figure(where: str, entry: Any, kind: str) -> tuple[Any, str]:
         raise OptionError(f"{where}: source: expected where the figure was published, {got(source)}")
     if kind == "int":
         good, expected = whole(value), "a whole number from 1 to 1e18"
+    elif kind == "Count":
+        good, expected = whole(value) or (value == 0 and type(value) is int), "a whole number from 0 to 1e18"
     elif kind == "float":
         good, expected = positive(value), "a number from 1e-18 to 1e18"
     else:

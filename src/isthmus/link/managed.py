@@ -6,7 +6,11 @@ fault brings between a page and a block, the more the more of its neighbours fau
 that received a page longest ago, since the device does not report which pages it reads. NVIDIA's open driver works this way
 (nvidia-uvm: uvm_perf_prefetch.c, uvm_pmm_gpu.c); Ganguly et al., ISCA 2019, found the same by measurement.
 
-Left out: thrashing detection, access counters, and chunks smaller than a block when room is made.
+Pages that are mapped (the hint accessed-by) do not fault: a kernel reads them where they are. The device counts its requests
+to each far block, and where the driver follows these counters (`counted_requests`), a block that was read often migrates
+while there is room. Over PCIe it does not, so only a prefetch brings mapped pages near.
+
+Left out: thrashing detection, and chunks smaller than a block when room is made.
 """
 
 from __future__ import annotations
@@ -53,6 +57,7 @@ class ManagedMemory:
         self._counts = np.zeros(sum(blocks), np.int64)  # pages of each block that are near
         self._filled = np.zeros(sum(blocks), np.int64)  # when each block last received a page
         self._time = 0
+        self._requests = np.zeros(sum(blocks), np.int64)  # to far pages of each block, since it last migrated
 
     @property
     def free_bytes(self) -> int:
@@ -81,13 +86,28 @@ class ManagedMemory:
             at = stop
         return done
 
-    def admit(self, extents: Extents) -> Migrated:
-        """Bring pages of extents near, without faults, until near memory is full; evicts none."""
+    def mapped(self, extents: Extents, line: int) -> tuple[Extents, Migrated]:
+        """Let a kernel read mapped pages, by requests of up to a `line` of bytes.
+
+        Returns the parts of extents that it reads from far memory, and what its requests made migrate after that. A block
+        that they were enough for comes near, without faults, until near memory is full; none is evicted.
+        """
         done = Migrated()
-        wanted = np.unique(self._pieces(extents).pages)
-        come = wanted[self._slots[wanted] < 0][: self._left]
-        self._migrate(come, come, done)
-        return done
+        pieces = self._pieces(extents)
+        far = np.flatnonzero(self._slots[pieces.pages] < 0)
+        page, pages = self._paging.page_bytes, pieces.pages[far]
+        sections = extents.sections[pieces.extents[far]]
+        starts, lengths = pieces.starts[far], pieces.lengths[far]
+        if self._paging.counted_requests and self._left:
+            lines = (starts + lengths - 1) // line - starts // line + 1
+            np.add.at(self._requests, pages // self._per_block, lines)
+            often = np.flatnonzero(self._requests >= self._paging.counted_requests)
+            table = (often[:, None] * self._per_block + np.arange(self._per_block)).ravel()
+            come = table[(self._slots[table] < 0) & self._exists[table]][: self._left]
+            self._requests[often] = 0
+            self._migrate(come, come, done)
+        offsets = (pages - self._first[sections]) * page + starts
+        return Extents(sections, offsets, lengths, np.zeros(far.size, np.int64)), done
 
     def prefetch(self, section: int, begin: int, end: int) -> Migrated:
         """Bring bytes begin:end of a section near before a kernel faults on them; may evict earlier pages."""

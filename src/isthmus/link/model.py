@@ -84,7 +84,7 @@ class ModelLink(Link):
     def page(self, extents: Extents, buffer: Array, lists: ListSpans, channel: int = 0) -> int:
         """Fill `buffer` with extents that hold the lists a kernel reads from managed pages.
 
-        Far pages migrate at a fault. If pages are mapped from the start, they migrate without faults while there is room.
+        Far pages migrate at a fault. If pages are mapped from the start, they are read where they are.
         """
         near = buffer.view(np.uint8)
         with self._lock:
@@ -92,9 +92,9 @@ class ModelLink(Link):
             if not self._hint.direct:
                 moved = self._paged(pages.read(extents, near))
             else:
-                wanted = lists.extents()
-                moved = self._brought(pages.admit(wanted))
-                moved.add(self._direct(some(wanted, ~pages.near(wanted))))
+                far, migrated = pages.mapped(lists.extents(), self.device.link.request_bytes)
+                moved = self._direct(far)
+                moved.add(self._brought(migrated))
                 here = pages.near(extents)
                 pages.read(some(extents, here), near)
                 copy(self._sections, some(extents, ~here), near)

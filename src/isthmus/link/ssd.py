@@ -23,6 +23,7 @@ from isthmus.graph.far import FarArray
 from isthmus.graph.files import BLOCK, DIRECT, read_into
 from isthmus.kernels.aio import FAILED, REFUSED, Ring
 from isthmus.link.link import CHANNELS, Array, Extents, Link, Profile
+from isthmus.threads import uninterrupted
 
 DEPTH = 128  # reads in flight; 4 KB reads reached their highest rate there
 THREADS = 32  # reader threads if asynchronous I/O is missing
@@ -42,21 +43,24 @@ class SsdLink(Link):
         self._direct = bool(DIRECT)
         self._plain = sum(array.bytes for array in arrays) <= sizes.now.few_bytes
         try:
-            for number in range(len(arrays)):
-                self._files.append(self._open(number))
+            uninterrupted(self._open_all)
         except BaseException:
             self.close()
             raise
+        self._descriptors = np.array(self._files, np.int64)
+
+    def _open_all(self) -> None:
+        for number in range(len(self._held)):
+            self._files.append(self._open(number))
         try:
             for _ in range(0 if self._plain else CHANNELS):
-                self._rings.append(Ring(profile.depth))
+                self._rings.append(Ring(self.profile.depth))
         except OSError as error:
             while self._rings:
                 self._rings.pop().close()
-            threads = min(THREADS, profile.depth)
+            threads = min(THREADS, self.profile.depth)
             self._threads = ThreadPoolExecutor(threads, thread_name_prefix="isthmus-read")
             self.notes.append(f"no asynchronous I/O ({error.strerror or error}): {threads} threads read instead")
-        self._descriptors = np.array(self._files, np.int64)
 
     def _open(self, number: int) -> int:
         file = self._held[number]
@@ -137,11 +141,10 @@ class SsdLink(Link):
             self._arrivals.check(section, offset // BLOCK, near[place : place + length])
 
     def close(self) -> None:
-        for ring in self._rings:
-            ring.close()
-        self._rings = []
+        while self._rings:
+            self._rings.pop().close()
         if self._threads is not None:
             self._threads.shutdown(cancel_futures=True)
-        for file in self._files:
-            os.close(file)
-        self._files, self._held, self._arrivals = [], [], Arrivals([], False)  # an error raised here may keep the link alive
+        while self._files:
+            os.close(self._files.pop())
+        self._held, self._arrivals = [], Arrivals([], False)  # an error raised here may keep the link alive

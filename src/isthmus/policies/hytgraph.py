@@ -16,7 +16,7 @@ Where this differs:
 - At a tie the text takes filter and the algorithm zero-copy. We follow the text: with every edge active and every
   request full, both move the same bytes, and the paper says that PageRank filters everything at first.
 - The paper has two gammas and two betas. Here they are 0.625 and 0.4; those of the cache are in `cache/hotness.py`.
-- The release has fixed thresholds instead of (1)-(3) and merges nothing.
+- The released code has fixed thresholds instead of (1)-(3) and merges nothing.
 
 (3) counts every list's own requests, including misaligned ones and both arrays of a weighted list. `Activity.blocks`
 must count them so: if neighbouring lists share a block, zero-copy looks cheaper than it is.

@@ -19,6 +19,7 @@ SWITCHES: dict[str, dict[str, Any]] = {  # parts that can be switched off, and t
     "correct": {"correct": False},
     "ahead": {"ahead": False},
     "recompute": {"recompute": False, "further_runs": {}},
+    "best_first": {"best_first": False},
     "combine": {"combine": "apart"},
     "order": {"order": "plain"},
     "queue": {"queue": False},
@@ -44,8 +45,9 @@ class Recipe:
     correct: bool = False  # correct the link's rates by the measured times of reads
     ahead: bool = False  # start reading for the next iteration before this one ends, where its reads are known
     recompute: bool = False  # one more run while the link is the bottleneck
+    best_first: bool = False  # weighted searches defer vertices whose values will probably still improve
     combine: str = "buffers"  # which partitions make a task: a way of policies/combine.py
-    order: str = "plain"  # of tasks: plain or contribution
+    order: str = "plain"  # of tasks: plain, or contribution, for which the store should be in hub order
     queue: bool = False  # whole partitions stay near, and run again while others are on their way
     pages: bool = False  # lists are read through pages; without a cache only a few pages stay
     hint: Hint = Hint.NONE  # for pages
@@ -53,7 +55,7 @@ class Recipe:
     overlap: bool = True  # on a modelled device: packing, transfers and kernels of different tasks overlap
     deltas: bool = False  # PageRank by deltas, with fewer and fewer active vertices
     modelled: Mapping[str, Any] = field(default_factory=dict)  # overrides for modelled devices
-    turns: bool = True  # a breadth-first search may switch to bottom-up search
+    bottom_up: bool = True  # a breadth-first search may switch to bottom-up search
     host_decides: bool = True  # the host needs the frontier; otherwise a kernel finds active vertices itself
     words: str = ""  # for help
     colour: str = "resident"  # of its line in drawings: an engine's name, "ink" or "#rrggbb"
@@ -82,7 +84,7 @@ class Recipe:
         A recipe without overrides also never switches to bottom-up search, which no published system does. `levels`: the
         program is a breadth-first search, for which switching to bottom-up saves more than further runs.
         """
-        timeless = replace(self, settle=False, merge=False, correct=False, ahead=False, turns=bool(self.modelled))
+        timeless = replace(self, settle=False, merge=False, correct=False, ahead=False, recompute=False, bottom_up=bool(self.modelled))
         if not self.modelled or sides > 1:
             return timeless
         return replace(timeless, **{**self.modelled, **({"further_runs": {}} if levels else {})})

@@ -19,6 +19,8 @@ from enum import Enum
 from functools import cached_property
 from typing import Annotated, Any, Protocol, get_args, get_origin, get_type_hints, overload
 
+from isthmus.checks import flag
+from isthmus.errors import OptionError
 from isthmus.graph.snapshot import Snapshot
 from isthmus.plugins import LAST
 from isthmus.programs.column import Array, Column
@@ -56,6 +58,7 @@ class Option:
 START = "The vertex to start from, by its own id. Default: the one with the most out-edges."
 Vertex = Annotated[Any, Option(START, kind=Kind.VERTEX)]
 UseWeights = Annotated[bool, Option("Follow edges in proportion to their weights.")]
+WEIGHT_WORDS = (None, "weight")  # what NetworkX calls no weights, and the usual ones; a graph here has one weight at most
 MaxIter = Annotated[int, Option("Maximum number of iterations.", least=1)]
 
 
@@ -130,6 +133,21 @@ class Parameter:
     def required(self) -> bool:
         return self.default is inspect.Parameter.empty
 
+    def __str__(self) -> str:
+        """As it stands in a signature."""
+        return self.name if self.required else f"{self.name}={self.default!r}"
+
+
+@dataclass(frozen=True)
+class Live:
+    """How an algorithm's answer is kept current. `title`: the name that users give it by, such as SSSP in `isthmus.SSSP(source=7)`.
+
+    `program` makes the program from a graph and the algorithm's options (some of them, or all).
+    """
+
+    title: str
+    program: Callable[..., Program]
+
 
 @dataclass(frozen=True)
 class Algorithm:
@@ -140,6 +158,7 @@ class Algorithm:
     alias: str | None = None  # another name on the shell
     place: int = LAST  # position in lists
     sample: Callable[[Snapshot], dict[str, Any] | None] | None = None  # arguments to test it with; None: not on this graph
+    live: Live | None = None  # how its answer is kept current while a graph changes; None: it is not
 
     @property
     def words(self) -> str:
@@ -151,6 +170,17 @@ class Algorithm:
         hints = get_type_hints(self.function, include_extras=True)
         given = list(inspect.signature(self.function).parameters.values())[1:]
         return tuple(parameter_of(each.name, hints.get(each.name, Any), each.default) for each in given)
+
+    def check(self, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """Raise OptionError for arguments that are missing, too many or given twice, and for flags that are neither True nor False."""
+        try:
+            given = inspect.signature(self.function).bind(None, *args, **named).arguments
+        except TypeError as error:
+            raise OptionError(f"{self.name}: {error}; call {self.name}({', '.join(['graph', *map(str, self.parameters)])})") from None
+        for parameter in self.parameters:
+            value = given.get(parameter.name, False)
+            if parameter.type is bool and not (parameter.name == "weight" and value in WEIGHT_WORDS):
+                flag(parameter.name, value)
 
     def __call__(self, run: Runner, *args: Any, **named: Any) -> Answer:
         return self.function(run, *args, **named)
@@ -173,15 +203,16 @@ def algorithm(function: Callable[..., Answer]) -> Algorithm: ...
 
 @overload
 def algorithm(
-    *, alias: str | None = None, place: int = LAST, sample: Callable[[Snapshot], dict[str, Any] | None] | None = None
-) -> Declares: ...
+    *, alias: str | None = None, place: int = LAST, sample: Callable[[Snapshot], dict[str, Any] | None] | None = None,
+    live: Live | None = None,
+) -> Declares: ...  # fmt: skip
 
 
 def algorithm(
     function: Callable[..., Answer] | None = None, *, alias: str | None = None, place: int = LAST,
-    sample: Callable[[Snapshot], dict[str, Any] | None] | None = None,
+    sample: Callable[[Snapshot], dict[str, Any] | None] | None = None, live: Live | None = None,
 ) -> Algorithm | Declares:  # fmt: skip
     """Declare an algorithm by its function."""
     if function is None:
-        return lambda declared: Algorithm(declared.__name__, declared, alias, place, sample)
-    return Algorithm(function.__name__, function, alias, place, sample)
+        return lambda declared: Algorithm(declared.__name__, declared, alias, place, sample, live)
+    return Algorithm(function.__name__, function, alias, place, sample, live)

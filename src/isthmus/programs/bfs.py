@@ -14,7 +14,7 @@ import numpy as np
 from isthmus import sizes
 from isthmus.checks import whole
 from isthmus.kernels import gang, traversal, vertices
-from isthmus.programs.algorithm import Answer, Option, Runner, Vertex, algorithm
+from isthmus.programs.algorithm import Answer, Live, Option, Runner, Vertex, algorithm
 from isthmus.programs.column import Column
 from isthmus.programs.declared import Monotone, monotone
 from isthmus.programs.functions import Functions
@@ -243,7 +243,7 @@ class Search:
         return int(size), level, int(edges)
 
 
-@algorithm(place=1)
+@algorithm(place=1, live=Live("BFS", lambda graph, source, depth_limit=None: BFS(source, depth_limit)))
 def bfs(
     run: Runner, source: Vertex, depth_limit: Annotated[int | None, Option("Maximum distance.", least=0)] = None,
     predecessors: FindTree = False,

@@ -42,6 +42,8 @@ class Monotone(Program):
     order.
     """
 
+    spread_array = 0
+
     def __init__(self, message: Message, initial: Any, combine: str, start: Any, column: str, sides: tuple[str, ...]) -> None:
         if combine not in COMBINE:
             raise rule(message, f"combine: expected one of {', '.join(COMBINE)}, got {combine!r}")
@@ -89,6 +91,10 @@ class Monotone(Program):
         return improving(self.message, self.combine, self.dtype(facts), vertex_number(self.message, facts, 1))
 
     def begin(self, facts: Facts) -> State:
+        return self.first_state(facts)
+
+    def first_state(self, facts: Facts) -> State:
+        """The values at the start, and the vertices that start active."""
         kind = self.dtype(facts)
         params = tuple(self.values_given[name] for name in self.message.defaults)
         if self.initial == "vertex":
@@ -104,10 +110,6 @@ class Monotone(Program):
         sources = np.array([facts.number(source) for source in self.sources], np.int64)
         values[sources] = bound(self.start_value, kind)
         return State(arrays, sources, params)
-
-    def contribution(self, state: State) -> tuple[bool, Array, Array] | None:
-        """Every active vertex counts the same, because what it last sent is not kept."""
-        return False, state.arrays[0], state.arrays[0]
 
     def remember(self, state: State) -> dict[str, Any]:
         """The values; nothing else changes. A subclass that changes more must remember that too."""
@@ -237,14 +239,45 @@ def bound(value: Any, kind: Any) -> Any:
     return value
 
 
-class Accumulative(Program):
-    """A delta is taken from a vertex, added to its value, and message(delta) is summed into its neighbours.
+class ByDeltas(Program):
+    """What programs share whose first three arrays are values, residuals and deltas.
 
-    A vertex is active while |delta| exceeds the threshold. By default every vertex starts with a residual of `initial`.
+    A vertex's residual is taken as its delta, added to its value and sent on. Any order gives the answer, and a vertex may send
+    several times in an iteration.
     """
 
     prefetched_array = 1  # residuals
     reruns = True
+
+    def before(self, state: State, frontier: Any, facts: Facts) -> None:
+        """Take the deltas of the active vertices, once per iteration however many pieces their edges come in."""
+        values, residual, deltas = state.arrays[:3]
+        if frontier.list is not None:
+            vertices.take_rows(frontier.list, values, residual, deltas)
+            return
+        facts.team.split(
+            lambda a, b: vertices.take_range(a, b, frontier.marks, frontier.all_active, values, residual, deltas), facts.vertices
+        )
+
+    def again(self, state: State, rows: Array) -> None:
+        vertices.take_again(rows, *state.arrays[:3])
+
+    def contribution(self, state: State) -> Array | None:
+        return state.arrays[2]
+
+    def remember(self, state: State) -> dict[str, Any]:
+        """Values and residuals. A subclass that changes more must remember that too."""
+        return {"arrays": state.arrays[:2]}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        state.arrays = (*kept["arrays"], *state.arrays[2:])
+
+
+class Accumulative(ByDeltas):
+    """A delta is taken from a vertex, added to its value, and message(delta) is summed into its neighbours.
+
+    A vertex is active while |delta| exceeds the threshold. By default every vertex starts with a residual of `initial`.
+    """
 
     def __init__(self, message: Message, initial: float, threshold: float, column: str) -> None:
         if not is_number(initial) or np.isinf(initial):
@@ -291,39 +324,12 @@ class Accumulative(Program):
         numbers = natural_numbers(self.message, facts)
         return State((np.zeros(facts.vertices), residual, np.zeros(facts.vertices), *numbers), start, params)
 
-    def before(self, state: State, frontier: Any, facts: Facts) -> None:
-        """Take the deltas of the active vertices, once per iteration however many pieces their edges come in."""
-        take(state, frontier, facts)
-
-    def again(self, state: State, rows: Array) -> None:
-        vertices.take_again(rows, *state.arrays[:3])
-
-    def contribution(self, state: State) -> tuple[bool, Array, Array] | None:
-        return True, state.arrays[2], state.arrays[2]
-
-    def remember(self, state: State) -> dict[str, Any]:
-        """Values and residuals. A subclass that changes more must remember that too."""
-        return {"arrays": state.arrays[:2]}
-
-    def recall(self, state: State, kept: dict[str, Any]) -> None:
-        state.arrays = (*kept["arrays"], *state.arrays[2:])
-
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         values, residual = state.arrays[:2]
         return {self.column: np.add(values, residual, out=state.room(values))}
 
     def explain(self, reason: str) -> str:
         return self.message.explain(reason)
-
-
-def take(state: State, frontier: Any, facts: Facts) -> None:
-    values, residual, deltas = state.arrays[:3]
-    if frontier.list is not None:
-        vertices.take_rows(frontier.list, values, residual, deltas)
-        return
-    facts.team.split(
-        lambda a, b: vertices.take_range(a, b, frontier.marks, frontier.all_active, values, residual, deltas), facts.vertices
-    )
 
 
 def monotone(

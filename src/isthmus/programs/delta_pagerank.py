@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.kernels import deltas, vertices
+from isthmus.kernels import deltas
 from isthmus.kernels.atomics import atomic_add
 from isthmus.programs.choosing import above as vertices_above
-from isthmus.programs.declared import take
+from isthmus.programs.declared import ByDeltas
 from isthmus.programs.functions import Functions, Scalar
 from isthmus.programs.pagerank import PageRank, teleport_vector
 from isthmus.programs.program import Array, Facts, State
@@ -52,13 +52,11 @@ def pushing(divisor: Scalar, carried: Scalar) -> Functions:
     return Functions(source, edge)
 
 
-class DeltaPageRank(PageRank):
+class DeltaPageRank(ByDeltas, PageRank):
     """PageRank by deltas, with the options and, within `tol`, the answer of `PageRank`."""
 
     all_active = False
     order_free = True
-    reruns = True
-    prefetched_array = 1  # residuals
 
     def __init__(
         self, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 1000, teleport: dict[Any, float] | None = None,
@@ -83,15 +81,6 @@ class DeltaPageRank(PageRank):
         divisors = () if self.strengths is None else (self.strengths,)
         arrays = (np.zeros(n), residual, np.zeros(n), *divisors)
         return State(arrays, None if active.all() else active, (self.alpha, threshold))
-
-    def before(self, state: State, frontier: Any, facts: Facts) -> None:
-        take(state, frontier, facts)
-
-    def again(self, state: State, rows: Array) -> None:
-        vertices.take_again(rows, *state.arrays[:3])
-
-    def contribution(self, state: State) -> tuple[bool, Array, Array] | None:
-        return True, state.arrays[2], state.arrays[2]
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         values, residual = state.arrays[:2]

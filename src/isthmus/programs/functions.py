@@ -42,7 +42,7 @@ ARGUMENTS = {
     "received": "v, total, state, params",
 }
 ATOMIC_NAMES = (
-    "atomic_add", "atomic_cas", "atomic_exchange", "atomic_max", "atomic_min", "atomic_or", "lowest_bit", "prefetch",
+    "atomic_add", "atomic_cas", "atomic_exchange", "atomic_max", "atomic_min", "atomic_or", "fence", "lowest_bit", "prefetch",
 )  # fmt: skip
 BUILTIN_NAMES = ("min", "max", "abs", "float", "int", "bool", "round", "range", "len")
 # Names that every module of loops has.
@@ -95,10 +95,10 @@ class Text:
     def _write(self, name: str, source: Source) -> None:
         source.check_arguments(least=0)
         outside = visible(source)
-        rewriting = Rewriting(source, outside, lambda node: self._settled(node, outside[node.id], source))
+        rewriting = Rewriting(source, outside, lambda node: self._resolved(node, outside[node.id], source))
         self.parts.append(f"@called\n{ast.unparse(rewriting.function(name))}\n")
 
-    def _settled(self, node: ast.Name, value: Any, source: Source) -> ast.expr:
+    def _resolved(self, node: ast.Name, value: Any, source: Source) -> ast.expr:
         """The expression that replaces a name from outside."""
         if isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating):
             if isinstance(value, int) and not INT_MIN <= value <= UINT_MAX:

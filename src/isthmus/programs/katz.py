@@ -7,7 +7,8 @@ entry (Collatz and Wielandt's bound on the spectral radius, read off the iterati
 a relative error of at most c (1 - m) / m in every single entry, without knowing the largest eigenvalue; the run
 stops when that is at most `tol`. If alpha is too large for the sum to converge, m never rises above 0. No eigenvalue
 exceeds the largest factor by which an iteration, without its alpha, makes a residual grow (the other bound of Collatz
-and Wielandt): with an alpha below 1 / that factor the sum converges, so the error names it.
+and Wielandt): with an alpha below 1 / that factor the sum converges. On bipartite graphs, such as stars, that factor never comes
+near the eigenvalue, so the error names what the sum of all residuals grew by, on average over the second half of the run.
 """
 
 from __future__ import annotations
@@ -16,17 +17,20 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from isthmus.checks import finite_above_0, whole
+from isthmus.checks import above_0, finite_above_0, whole
 from isthmus.errors import OptionError
 from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels import scores
-from isthmus.programs.algorithm import Answer, MaxIter, Option, Runner, algorithm
+from isthmus.programs.algorithm import Answer, Live, MaxIter, Option, Runner, algorithm
 from isthmus.programs.column import Column, Within
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.spreading import Spreading
 from isthmus.programs.sums import alone, summing, times
 from isthmus.programs.weights import need_weights
 
+AVERAGED = 9  # sums of residuals, at least, whose average growth is near the eigenvalue
+CHECKED = 16  # iterations of a stream after which scores are checked for having grown without end
 PIECE = 1 << 16  # entries looked at together, so that temporary arrays stay small
 
 
@@ -50,6 +54,7 @@ class Katz(Program):
         self.error_bound = np.inf
         self.converged = False
         self.growth = np.inf  # no eigenvalue is larger
+        self._totals: list[float] = []  # logarithms of the sums of all residuals, while there is no bound on the error
 
     def reads_weights(self) -> bool:
         return self._weight
@@ -73,8 +78,12 @@ class Katz(Program):
         if not margin > 0:
             ratios = facts.team.split(lambda a, b: largest_ratio(residual[a:b], sent[a:b]), facts.vertices)
             self.growth = min(self.growth, max(ratios))
+            with np.errstate(over="ignore", divide="ignore"):
+                total = np.log(sum(facts.team.split(lambda a, b: residual[a:b].sum(), facts.vertices)))
+            if np.isfinite(total):
+                self._totals.append(float(total))
         if not np.isfinite(share):
-            raise OptionError(too_large(self.alpha, self.growth))
+            raise OptionError(self._too_large())
         self.error_bound = share * (1 - margin) / margin if margin > 0 else np.inf
         self.converged = self.error_bound <= self.tol
         return not self.converged
@@ -91,8 +100,18 @@ class Katz(Program):
         if np.isinf(self.error_bound):
             if self.alpha * self.growth < 1:
                 raise OptionError(f"max_iter: {self.max_iter} iterations are too few for any bound on the error; give more")
-            raise OptionError(too_large(self.alpha, self.growth))
+            raise OptionError(self._too_large())
         return {"katz_centrality": np.add(values, residual, out=state.room(values))}
+
+    def _too_large(self) -> str:
+        growth, totals = self.growth, self._totals[len(self._totals) // 2 :]
+        totals = totals[1 - len(totals) % 2 :]  # an even number of steps: on a bipartite graph they go forth and back
+        if len(totals) >= AVERAGED:
+            growth = min(growth, float(np.exp((totals[-1] - totals[0]) / (len(totals) - 1))) / self.alpha)
+        if not growth < np.inf:
+            return f"alpha: with {self.alpha:g} the weights of this graph are too large for float64; give a much smaller one"
+        largest = f"the largest that converges is about {1 / growth:.3g}"
+        return f"alpha: {self.alpha:g} is too large for this graph; {largest}, so give {0.95 / growth:.3g} or less"
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         scores = columns["katz_centrality"]
@@ -101,10 +120,6 @@ class Katz(Program):
             "error_bound": float(self.error_bound),
             "converged": self.converged,
         }
-
-
-def too_large(alpha: float, growth: float) -> str:
-    return f"alpha: {alpha:g} is too large for this graph; give {0.95 / growth:.3g}, with which it converges, or less"
 
 
 def largest_ratio(residual: Array, sent: Array) -> float:
@@ -123,7 +138,50 @@ def small_alpha(graph: Snapshot) -> float:
     return 0.5 / (1 + int(graph.out_degrees().max(initial=0)))
 
 
-@algorithm
+class LiveKatz(Spreading):
+    """Katz centrality on a graph that changes. If no |residual| exceeds tol * beta, no entry has a relative error above tol."""
+
+    name = "katz"
+    columns = Katz.columns
+
+    def __init__(self, alpha: float, beta: float, tol: float, normalized: bool, weight: bool) -> None:
+        super().__init__(finite_above_0("alpha", alpha), above_0("tol", tol), weight)
+        self.beta, self.normalized = finite_above_0("beta", beta), normalized
+
+    def first_residuals(self, facts: Facts) -> Array:
+        return np.full(facts.vertices, self.beta)
+
+    def divisors(self, facts: Facts) -> Array:
+        return np.ones(facts.vertices)
+
+    def threshold(self, vertices: int) -> float:
+        return self.tol * self.beta
+
+    def arriving(self, vertices: int) -> float:
+        return self.beta
+
+    def allowed(self, total: float) -> float:
+        return np.inf
+
+    def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
+        """Goes on while a vertex is active; where alpha is too large for the graph, scores grow without end."""
+        if iteration % CHECKED == 0 and not np.isfinite(state.arrays[1]).all():
+            raise OptionError(f"alpha: {self.factor:g} is too large for this graph; katz does not converge")
+        self.error_bound, self.converged = self.tol, True
+        return True
+
+    def finished(self, scores: Array) -> Array:
+        length = float(np.linalg.norm(scores)) if self.normalized else 0.0
+        return np.divide(scores, length, out=scores) if length > 0 else scores
+
+
+def live_katz(
+    graph: Snapshot, alpha: float = 0.1, beta: float = 1.0, tol: float = 1e-6, normalized: bool = True, weight: bool = False
+) -> LiveKatz:
+    return LiveKatz(alpha, beta, tol, normalized, weight)
+
+
+@algorithm(live=Live("Katz", live_katz))
 def katz(
     run: Runner,
     alpha: Annotated[float, Option("Factor for each step of a walk; below 1 / the largest eigenvalue.", sample=small_alpha)] = 0.1,

@@ -4,10 +4,10 @@ Every vertex starts with its own label. In each of `max_iter` synchronous rounds
 neighbours, the smallest at a tie. In-edges and out-edges both count, so a neighbour in both directions counts twice. An
 undirected edge counts once at each end.
 
-The commonest label needs the whole list of a vertex, so a round takes the vertices run by run (`windows.Windows`): labels
+The commonest label needs the whole list of a vertex, so a round takes the vertices window by window (`windows.Windows`): labels
 are gathered in a table, each list is sorted, and the longest stretch of equal labels wins. A hub whose list is larger than
-the table makes a run of its own, in which the table counts labels instead. Each edge moves once per round and side, except
-in partitions that two runs share. A round that changes nothing is the last.
+the table makes a window of its own, in which the table counts labels instead. Each edge moves once per round and side, except
+in partitions that two windows share. A round that changes nothing is the last.
 """
 
 from __future__ import annotations
@@ -68,26 +68,26 @@ class LabelPropagation(Program):
         n = facts.vertices
         naturals = facts.naturals()
         labels = np.arange(n, dtype=np.uint32) if naturals is None else naturals.astype(np.uint32)
-        runs = Windows.of(facts, 4)
-        arrays = (labels, np.empty(n, np.uint32), np.empty(runs.room, np.uint32), np.empty(n, np.uint32))
-        start = runs.start() if self.rounds else np.empty(0, np.int64)
-        return State(arrays, start, (0,), {"runs": runs, "first": 0, "changed": 0})
+        windows = Windows.of(facts, 4)
+        arrays = (labels, np.empty(n, np.uint32), np.empty(windows.room, np.uint32), np.empty(n, np.uint32))
+        start = windows.start() if self.rounds else np.empty(0, np.int64)
+        return State(arrays, start, (0,), {"windows": windows, "first": 0, "changed": 0})
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
-        """Make room for the lists of this run."""
-        runs, first = state.extra["runs"], state.extra["first"]
-        last = runs.end(first)
-        counting = runs.entries(first, last) > runs.room
+        """Make room for the lists of this window."""
+        windows, first = state.extra["windows"], state.extra["first"]
+        last = windows.end(first)
+        counting = windows.entries(first, last) > windows.room
         state.params = (int(counting),)
         if counting:
             state.arrays[TABLE][: facts.vertices] = 0
             return
-        begin, cursors = runs.before(first), state.arrays[CURSORS]
-        facts.team.split(lambda a, b: kernels.lay_out(first + a, first + b, begin, runs.arcs_before, cursors), last - first)
+        begin, cursors = windows.before(first), state.arrays[CURSORS]
+        facts.team.split(lambda a, b: kernels.lay_out(first + a, first + b, begin, windows.arcs_before, cursors), last - first)
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
-        runs, first = state.extra["runs"], state.extra["first"]
-        last = runs.end(first)
+        windows, first = state.extra["windows"], state.extra["first"]
+        last = windows.end(first)
         state.extra["changed"] += self._count(state, facts, first) if state.params[0] else self._choose(state, facts, first, last)
         if last == facts.vertices:
             labels, cursors, table, fresh = state.arrays
@@ -97,17 +97,17 @@ class LabelPropagation(Program):
                 return False
             last, state.extra["changed"] = 0, 0
         state.extra["first"] = last
-        frontier.wake(last, runs.end(last))
+        frontier.wake(last, windows.end(last))
         return True
 
     def share_done(self, state: State, iteration: int) -> float | None:
         """By rounds, and within one by edges. It may end earlier, when no label changes."""
-        runs = state.extra["runs"]
-        within = runs.before(state.extra["first"]) / runs.arcs if runs.arcs and self.done < self.rounds else 0.0
+        windows = state.extra["windows"]
+        within = windows.before(state.extra["first"]) / windows.arcs if windows.arcs and self.done < self.rounds else 0.0
         return (self.done + within) / self.rounds if self.rounds else None
 
     def _choose(self, state: State, facts: Facts, first: int, last: int) -> int:
-        """Sort every list of the run, and take its commonest label."""
+        """Sort every list of the window, and take its commonest label."""
         labels, cursors, table, fresh = state.arrays
         ends = cursors[first:last]  # of one type with `wanted`, or all would be converted
         wanted = np.arange(sizes.now.sorted_piece, int(ends[-1]), sizes.now.sorted_piece, dtype=ends.dtype)
@@ -129,7 +129,7 @@ class LabelPropagation(Program):
         return int(fresh[hub] != labels[hub])
 
     def remember(self, state: State) -> dict[str, Any]:
-        """Labels old and new, and how far the round is; the table is for one run only."""
+        """Labels old and new, and how far the round is; the table is for one window only."""
         labels, _, _, fresh = state.arrays
         return {"labels": labels, "fresh": fresh, "first": state.extra["first"], "changed": state.extra["changed"], "done": self.done}
 

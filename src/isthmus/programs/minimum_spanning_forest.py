@@ -109,7 +109,8 @@ class SpanningForest(Program):
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         weights = columns["weight"]
-        total = sum(weights.tolist()) if weights.dtype.kind == "i" else float(weights.sum())
+        with np.errstate(over="ignore"):  # a sum that is too large is infinite, and noted
+            total = sum(weights.tolist()) if weights.dtype.kind == "i" else float(weights.sum())
         return {"edges": int(weights.size), "trees": int(state.arrays[COMPONENTS].size - weights.size), "total_weight": total}
 
 
@@ -125,5 +126,7 @@ def minimum_spanning_forest(run: Runner) -> Answer:
     """
     answer = run(SpanningForest(run.graph.directed))
     answer.rows = Rows.EDGES
+    if np.isinf(answer.figures["total_weight"]):
+        run.note("the weights of the forest add up to more than float64 holds: total_weight is infinite")
     note_unweighted(run)
     return answer

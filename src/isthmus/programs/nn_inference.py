@@ -280,6 +280,8 @@ def checked_biases(biases: Any, layers: Layers) -> Array:
 def find_layers(run: Runner, inputs: int) -> Array:
     """Layers by natural order. A search from the first vertices, taken as the inputs, finds them; it must reach all vertices."""
     graph = run.graph
+    if graph.vertices < 2:
+        raise OptionError(f"nn_inference needs at least two layers of one vertex each, and {graph} has fewer vertices")
     if not 1 <= inputs < graph.vertices:
         raise OptionError(f"inputs: expected 1 to {graph.vertices - 1} columns, one per input neuron, got {inputs}")
     depths = run(layer_depths(graph.ids.natural(0, inputs).tolist())).columns["layer"]

@@ -19,8 +19,9 @@ import numpy as np
 
 from isthmus.checks import above_0, between_0_and_1, by_vertex, is_real, whole
 from isthmus.errors import OptionError
+from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels import sweeps
-from isthmus.programs.algorithm import Answer, Kind, MaxIter, Option, Runner, UseWeights, algorithm
+from isthmus.programs.algorithm import Answer, Kind, Live, MaxIter, Option, Runner, UseWeights, algorithm
 from isthmus.programs.column import Column, Within
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import NOTHING_YET, Array, Facts, NearEdges, Program, Seen, State
@@ -154,16 +155,25 @@ class PageRank(Program):
         }
 
 
+def checked_shares(name: str, shares: Any) -> dict[Any, float] | None:
+    """Shares by vertex as a dictionary, or None; OptionError if they are something else."""
+    if shares is None:
+        return None
+    given = by_vertex(name, shares)
+    for vertex, share in given.items():
+        if share < 0:
+            raise OptionError(f"{name}: expected shares of at least 0, got {share:g} for vertex {vertex!r}")
+    if not any(given.values()):
+        raise OptionError(f"{name}: expected at least one vertex with a share above 0")
+    return given
+
+
 def teleport_vector(shares: dict[Any, float], facts: Facts) -> Array:
     """Shares by user id as a vector that sums to one."""
     vector = np.zeros(facts.vertices)
-    most = max(by_vertex("personalization, dangling", shares).values(), default=0.0)
+    most = max(shares.values())
     for vertex, share in shares.items():
-        if not share >= 0:
-            raise OptionError(f"expected shares of at least 0, got {share} for vertex {vertex!r}")
-        vector[facts.number(vertex)] += share / (most or 1.0)  # so that the sum stays finite
-    if vector.sum() <= 0:
-        raise OptionError("expected at least one vertex with a share above 0")
+        vector[facts.number(vertex)] += share / most  # so that the sum stays finite
     vector /= vector.sum()
     return vector
 
@@ -193,7 +203,14 @@ class FixedPageRank(PageRank):
 Shares = Annotated[dict[Any, float] | None, Option("Share of a vertex; may be repeated.", metavar="SHARE", kind=Kind.BY_VERTEX)]
 
 
-@algorithm(place=4)
+def live_pagerank(graph: Snapshot, **options: Any) -> Program:
+    """PageRank that a stream keeps current."""
+    from isthmus.programs import live_pagerank as module  # it imports this file
+
+    return module.live_pagerank(graph, **options)
+
+
+@algorithm(place=4, live=Live("PageRank", live_pagerank))
 def pagerank(
     run: Runner,
     alpha: Annotated[float, Option("Damping: the chance of following an edge.")] = 0.85,
@@ -214,6 +231,7 @@ def pagerank(
             raise OptionError("a fixed number of iterations is LDBC's PageRank: no personalization, dangling or weight")
         return run(FixedPageRank(alpha, iterations, run.graph.has_in_edges))
     need_weights(run, weight, "pagerank")
+    personalization, dangling = checked_shares("personalization", personalization), checked_shares("dangling", dangling)
     two = dangling is not None and dangling != personalization
     walk = Walk(run, alpha, max_iter, tol, weight)
     run.must_fit(walk.program(tol, dangling if two else personalization, NOTHING_YET if weight else None, 8 if two else 0))

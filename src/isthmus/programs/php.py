@@ -16,12 +16,14 @@ from typing import Annotated, Any
 import numpy as np
 
 from isthmus.checks import above_0, between_0_and_1
+from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels.atomics import atomic_add
-from isthmus.programs.algorithm import Answer, Option, Runner, UseWeights, Vertex, algorithm
+from isthmus.programs.algorithm import Answer, Live, Option, Runner, UseWeights, Vertex, algorithm
 from isthmus.programs.column import Column, Within
-from isthmus.programs.declared import take
+from isthmus.programs.declared import ByDeltas
 from isthmus.programs.functions import Functions
-from isthmus.programs.program import NOTHING_YET, Array, Facts, Program, State
+from isthmus.programs.program import NOTHING_YET, Array, Facts, State
+from isthmus.programs.spreading import Spreading
 from isthmus.programs.strengths import strengths_of
 from isthmus.programs.weights import need_weights
 
@@ -46,7 +48,7 @@ def hit(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
     return atomic_add(state[1], v, more) + more > params[1]
 
 
-class PHP(Program):
+class PHP(ByDeltas):
     """PHP; `tol` bounds its L1 error. `strengths`: each vertex's sum of edge weights, to follow edges in proportion to them."""
 
     name = "php"
@@ -71,15 +73,6 @@ class PHP(Program):
         arrays = (np.zeros(facts.vertices), residual, np.zeros(facts.vertices), *strengths)
         return State(arrays, np.array([root]), (self.alpha, threshold, root))
 
-    def before(self, state: State, frontier: Any, facts: Facts) -> None:
-        take(state, frontier, facts)
-
-    def remember(self, state: State) -> dict[str, Any]:
-        return {"arrays": state.arrays[:2]}
-
-    def recall(self, state: State, kept: dict[str, Any]) -> None:
-        state.arrays = (*kept["arrays"], *state.arrays[2:])
-
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         values, residual = state.arrays[:2]
         return {"php": np.add(values, residual, out=state.room(values))}
@@ -88,7 +81,39 @@ class PHP(Program):
         return {"reached": int(np.count_nonzero(columns["php"])), "error_bound": self.tol}
 
 
-@algorithm
+class LivePHP(Spreading):
+    """PHP on a graph that changes: as `PHP`, with residuals of either sign."""
+
+    name = "php"
+    columns = PHP.columns
+
+    def __init__(self, source: Any, alpha: float, tol: float, weight: bool) -> None:
+        super().__init__(between_0_and_1("alpha", alpha), above_0("tol", tol), weight)
+        self.sources = [source]
+
+    def first_residuals(self, facts: Facts) -> Array:
+        residual = np.zeros(facts.vertices)
+        residual[facts.number(self.sources[0])] = 1.0
+        return residual
+
+    def absorber(self, facts: Facts) -> int:
+        return facts.number(self.sources[0])
+
+    def threshold(self, vertices: int) -> float:
+        return self.tol * (1 - self.factor) / (self.factor * max(vertices, 1))
+
+    def allowed(self, total: float) -> float:
+        return self.tol * (1 - self.factor) / self.factor
+
+    def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
+        return {"reached": int(np.count_nonzero(columns["php"])), "error_bound": self.tol}
+
+
+def live_php(graph: Snapshot, source: Any, alpha: float = 0.8, tol: float = 1e-6, weight: bool = False) -> LivePHP:
+    return LivePHP(source, alpha, tol, weight)
+
+
+@algorithm(live=Live("PHP", live_php))
 def php(
     run: Runner, source: Vertex,
     alpha: Annotated[float, Option("Probability of going on after each step.")] = 0.8,

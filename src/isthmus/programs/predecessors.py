@@ -19,6 +19,7 @@ from isthmus.programs.message import INT_MAX
 from isthmus.programs.program import Array, Facts, Program, State
 
 NONE = -1
+LONGEST = {"i": INT_MAX - 1, "f": float(np.finfo(np.float64).max)}  # the largest distance of each kind of number
 
 
 def distance_here(u: Any, degree: Any, state: Any, params: Any) -> Any:
@@ -27,8 +28,9 @@ def distance_here(u: Any, degree: Any, state: Any, params: Any) -> Any:
 
 def first_way_in(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
     distances, parents = state
-    total = x + w
-    if total != distances[v] or total == params[0] or parents[v] != NONE:
+    # Compare before adding: the compiler assumes that whole numbers do not overflow. A sum of reals may be infinite.
+    total = min(x + w, params[1]) if w <= params[0] - x else params[1]
+    if total != distances[v] or parents[v] != NONE:
         return False
     return atomic_cas(parents, v, np.int64(NONE), u) == NONE
 
@@ -53,8 +55,9 @@ class Predecessors(Program):
         root = facts.number(self._source)
         parents = np.full(facts.vertices, NONE, np.int64)
         parents[root] = root  # no vertex may become the source's predecessor
-        unreached = np.inf if self._distances.dtype.kind == "f" else INT_MAX  # a saturated sum reaches no vertex
-        return State((self._distances, parents), np.array([root]), (unreached,), {"root": root})
+        longest = LONGEST[self._distances.dtype.kind]  # shorter than the distance of an unreached vertex
+        room = np.inf if self._distances.dtype.kind == "f" else longest
+        return State((self._distances, parents), np.array([root]), (room, longest), {"root": root})
 
     def remember(self, state: State) -> dict[str, Any]:
         return {"parents": state.arrays[1]}

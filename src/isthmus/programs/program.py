@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ class Facts:
     degrees: Callable[[], Array]  # out-degrees, as uint32 where they fit
     lists_of_sides: tuple[Lists, ...] = ()
     spare: int = 0  # bytes of the budget that are not reserved
+    best_first: bool = False  # vertices whose values will probably still improve may be deferred, see programs/best_first.py
 
 
 @dataclass
@@ -76,13 +78,15 @@ class Program(ABC):
     pulls: bool = False  # follows the edges backwards, summing up what arrives; needs `all_active`
     max_iter: int | None = None
     prefetched_array: int = 0  # the state array that an edge reads or writes at its head; kernels prefetch it
+    spread_array: int | None = None  # the state array that `source` reads at the tail and `edge` changes at the head
     state_bytes: int = 8  # near memory per vertex
     solve_bytes: int = 0  # further near memory per vertex while `solve` runs
-    levels: bool = False  # runs faster while iterations are levels
+    levels: bool = False  # runs faster while each iteration is one level of a breadth-first search
     needs_spare_memory: bool = False  # uses the rest of the budget, so that no cache gets it
     reruns: bool = False  # a vertex may be followed again in the same iteration, see `again`
     follows_each_vertex_once: bool = False  # so there is nothing to cache
-    settles: int = 0  # 0: no; else it may run in any order, without `before` and `after`: 1: smaller values are more urgent, -1: larger
+    live: bool = False  # it goes on from an earlier answer, with loops of its own for that
+    settles: int = 0  # 0: no. Otherwise it may run in any order, without `before` and `after`; 1: small values are urgent, -1: large ones
     columns: tuple[Column, ...] = ()  # what the columns of its result hold; those not declared hold plain numbers
     given: tuple[tuple[Any, ...], dict[str, Any]]  # the arguments it was made from, which identify its runs
 
@@ -90,6 +94,14 @@ class Program(ABC):
         program = super().__new__(cls)
         program.given = given, named
         return program
+
+    def resumed(self, state: State) -> Self:
+        """A copy of this program that goes on from `state` instead of beginning, and leaves the answer there."""
+        fresh = copy.copy(self)
+        fresh.begin = lambda facts: state  # type: ignore[method-assign]
+        fresh.result = lambda state, facts: {}  # type: ignore[method-assign]
+        fresh.summary = lambda columns, state: {}  # type: ignore[method-assign]
+        return fresh
 
     def table_bytes(self, graph: Snapshot) -> int:
         """Near memory beside `state_bytes` per vertex, for tables that depend on the graph's lists."""
@@ -141,8 +153,8 @@ class Program(ABC):
     def again(self, state: State, rows: Array) -> None:  # noqa: B027
         """Called, if `reruns`, before these vertices are followed once more in the same iteration."""
 
-    def contribution(self, state: State) -> tuple[bool, Array, Array] | None:
-        """Arguments for `schedule.contribution.priorities`: whether accumulative, values, pending; None: no priorities."""
+    def contribution(self, state: State) -> Array | None:
+        """The delta that each active vertex sends in this iteration, for recipes that run larger ones first; None: it sends none."""
         return None
 
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:

@@ -85,7 +85,7 @@ class Ranking:
                 found[k] = step(first, last, *graph, params[0], scale, self.shares, self.ranks)
             else:
                 edges = (begins[first], ends[last - 1], NONE, NONE, NO_MARKS, True)
-                sweep(first, last, *edges, *graph, state, params, None, NO_QUEUE, NONE)
+                sweep(first, last, *edges, *graph, state, state, params, None, NO_QUEUE, NONE)
 
         self._team.each(piece, found.size)
         return float(found.sum()) if self.steps else self._swept()

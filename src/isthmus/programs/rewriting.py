@@ -20,10 +20,10 @@ def unrolled(count: int) -> range:
 
 
 class Rewriting:
-    """Rewrites one function; `settle` gives the expression that replaces a name from outside, `outside` its value."""
+    """Rewrites one function; `resolve` gives the expression that replaces a name from outside, `outside` its value."""
 
-    def __init__(self, source: Source, outside: Mapping[str, Any], settle: Callable[[ast.Name], ast.expr]) -> None:
-        self._source, self._outside, self._settle = source, outside, settle
+    def __init__(self, source: Source, outside: Mapping[str, Any], resolve: Callable[[ast.Name], ast.expr]) -> None:
+        self._source, self._outside, self._resolve = source, outside, resolve
         stored = (node.id for node in ast.walk(source.tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
         self._own = {*stored, *source.arguments}
         self._known: dict[str, ast.expr] = {}  # names from outside that are resolved
@@ -71,12 +71,12 @@ class Rewriting:
             return node
         if node.id not in self._known and node.id not in self._outside:
             raise self._source.wrong(node.lineno, f"uses the name {node.id!r}, which is not defined")
-        return self._settled(node)
+        return self._resolved(node)
 
-    def _settled(self, node: ast.Name) -> ast.expr:
+    def _resolved(self, node: ast.Name) -> ast.expr:
         if node.id not in self._known:
-            settled = self._known[node.id] = self._settle(node)
-            names = (each.id for each in ast.walk(settled) if isinstance(each, ast.Name))
+            resolved = self._known[node.id] = self._resolve(node)
+            names = (each.id for each in ast.walk(resolved) if isinstance(each, ast.Name))
             hidden = next((name for name in names if name in self._own), None)
             if hidden is not None:
                 complaint = f"has a variable {hidden!r}, which is the name of {node.id!r} in kernels; rename the variable"
@@ -88,7 +88,7 @@ class Rewriting:
         if isinstance(value, Message):
             if len(node.args) != 5 or node.keywords:
                 raise self._source.wrong(node.lineno, "expected message(value, weight, degree, vertex, params)")
-            return ast.Call(self._settled(function), self._all(value.ordered(node.args)), [])
+            return ast.Call(self._resolved(function), self._all(value.ordered(node.args)), [])
         if value is tuple and len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
             elements = node.args[0]
             loop = elements.generators[0]

@@ -1,6 +1,7 @@
 """Single-source shortest paths: a neighbour is as far as I am, plus the edge.
 
-Whole-number weights give int64 distances that saturate instead of wrapping; others give float64.
+Whole-number weights give int64 distances, others float64. A distance that is too long for its type stops at `LONGEST`, which is
+below the value of unreached vertices, and a note says so.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from isthmus.checks import is_real
 from isthmus.errors import OptionError
 from isthmus.kernels import delta_stepping, gang, traversal
 from isthmus.kernels.vertices import reach, widen
-from isthmus.programs.algorithm import Answer, Option, Runner, Vertex, algorithm
+from isthmus.programs.algorithm import Answer, Live, Option, Runner, Vertex, algorithm
 from isthmus.programs.best_first import BestFirst
 from isthmus.programs.column import Column
 from isthmus.programs.declared import Monotone, monotone
 from isthmus.programs.message import INT_MAX
-from isthmus.programs.predecessors import FindTree, Predecessors, with_predecessors
+from isthmus.programs.predecessors import LONGEST, FindTree, Predecessors, with_predecessors
 from isthmus.programs.program import NOTHING_YET, Array, Facts, NearEdges, Seen, State
 from isthmus.programs.weights import no_negative_weights, note_unweighted
 
@@ -31,15 +32,15 @@ LOOKED_AT = 1 << 14  # weights sampled for the mean that sets the width of a buc
 
 
 @monotone(initial=np.inf, combine="min", start=0, column="distance")
-def whole(distance, weight, cutoff=INT_MAX):  # type: ignore[no-untyped-def]
+def whole(distance, weight, cutoff=LONGEST["i"], beyond=LONGEST["i"]):  # type: ignore[no-untyped-def]
     # Compare before adding: the compiler assumes that whole numbers do not overflow.
-    return distance + weight if weight <= cutoff - distance else INT_MAX
+    return distance + weight if weight <= cutoff - distance else beyond
 
 
 @monotone(initial=np.inf, combine="min", start=0, column="distance")
-def real(distance, weight, cutoff=np.inf):  # type: ignore[no-untyped-def]
+def real(distance, weight, cutoff=LONGEST["f"], beyond=LONGEST["f"]):  # type: ignore[no-untyped-def]
     total = distance + weight
-    return total if total <= cutoff else inf  # type: ignore[name-defined]  # noqa: F821
+    return total if total <= cutoff else beyond
 
 
 class SSSP(Monotone):
@@ -58,8 +59,12 @@ class SSSP(Monotone):
         """The type of distances; also chooses the message that this graph needs."""
         integral = facts.weight_dtype is None or np.issubdtype(facts.weight_dtype, np.integer)
         self.message = (whole if integral else real).message
-        limit = np.inf if self.cutoff is None else float(self.cutoff)
-        self.values_given = {"cutoff": float(limit) if not integral else INT_MAX if limit >= 2.0**63 else math.floor(limit)}
+        longest = LONGEST["i" if integral else "f"]
+        if self.cutoff is None or self.cutoff >= longest:
+            self.values_given = {"cutoff": longest, "beyond": longest}
+        else:  # paths beyond a cutoff do not count at all
+            cutoff, unreached = (math.floor(self.cutoff), INT_MAX) if integral else (float(self.cutoff), np.inf)
+            self.values_given = {"cutoff": cutoff, "beyond": unreached}
         return np.int64 if integral else np.float64
 
     def begin(self, facts: Facts) -> State:
@@ -68,7 +73,8 @@ class SSSP(Monotone):
         return super().begin(facts)
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
-        self._best_first.part(state.arrays[0], frontier, facts)
+        if facts.best_first:
+            self._best_first.part(state.arrays[0], frontier, facts)
 
     def remember(self, state: State) -> dict[str, Any]:
         return {**super().remember(state), "bound": self._best_first.bound}
@@ -80,12 +86,17 @@ class SSSP(Monotone):
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         if facts.vertices > 1 << 32:
             return False
-        distances, cutoff = state.arrays[0], self.values_given["cutoff"]
-        if distances.dtype.kind == "f":
-            Paths(cutoff, facts, edges, distances, np.inf, seen).run()
-        elif not self._solve_narrow(distances, cutoff, state.start, facts, edges, seen):
-            Paths(cutoff, facts, edges, distances, INT_MAX, seen).run()
-        return True
+        distances, cutoff, beyond = state.arrays[0], self.values_given["cutoff"], self.values_given["beyond"]
+        unreached = np.inf if distances.dtype.kind == "f" else INT_MAX
+        if distances.dtype.kind == "i" and self._solve_narrow(distances, cutoff, state.start, facts, edges, seen):
+            return True
+        paths = Paths(cutoff, facts, edges, distances, unreached, seen)
+        paths.run()
+        if not paths.beyond or beyond == unreached:
+            return True
+        distances.fill(unreached)  # some distance is too long for its type: messages can say so, buckets cannot
+        distances[state.start] = 0
+        return False
 
     def _solve_narrow(self, distances: Array, cutoff: float, start: Any, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         """Solve with distances of 32 bits, half as much memory to access at random; False: some path is too long for them."""
@@ -95,7 +106,7 @@ class SSSP(Monotone):
         paths = Paths(min(cutoff, NARROW_MAX - 1), facts, edges, narrow, NARROW_MAX, seen)
         paths.run()
         if paths.beyond and cutoff >= NARROW_MAX:
-            return False
+            return False  # the distances are as they were
         facts.team.split(lambda a, b: widen(narrow, NARROW_MAX, INT_MAX, distances, a, b), n)
         return True
 
@@ -174,7 +185,7 @@ class Paths:
         )  # fmt: skip
 
 
-@algorithm(place=2)
+@algorithm(place=2, live=Live("SSSP", lambda graph, source, cutoff=None: SSSP(source, cutoff)))
 def sssp(
     run: Runner, source: Vertex, cutoff: Annotated[float | None, Option("Longest distance that counts.", least=0)] = None,
     predecessors: FindTree = False,
@@ -190,4 +201,7 @@ def sssp(
         run.must_fit(Predecessors(source, NOTHING_YET, weighted))
     answer = run(SSSP(source, cutoff))
     note_unweighted(run)
+    longest = LONGEST[answer.columns["distance"].dtype.kind]
+    if answer.figures["farthest"] == longest:
+        run.note(f"distances stop at {longest:g}, the longest that is counted; some paths are as long or longer")
     return with_predecessors(run, answer, source, weighted) if predecessors else answer

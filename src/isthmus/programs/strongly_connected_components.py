@@ -70,6 +70,7 @@ class StrongComponents(Program):
     sides = ("out", "in")
     columns = (Column("labels", Holds.PLACES),)
     order_free = False  # each edge is taken out once
+    spread_array = COLORS
     state_bytes = 24  # four arrays, the mask of the first vertices, natural numbers at the end
 
     def __init__(self, loops: bool) -> None:

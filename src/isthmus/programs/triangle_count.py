@@ -1,11 +1,11 @@
 """Triangles, from lists that need not fit near (MGT, Hu, Tao and Chung 2013).
 
 Edges are directed from the end with fewer edges to the one with more, ties by number, which keeps every list short:
-a hub has few neighbours above it. A first pass counts these upward neighbours. Then one run of vertices after another
-has its upward lists kept near: whole, sorted and without duplicates. Meanwhile the lists of all other vertices pass by,
-again run by run. A triangle v, a, w with v below a below w is found while a is in the kept run: w is in both v's and
-a's list. Where all upward lists fit the spare memory there is one run, and two passes in all; otherwise there is one
-more pass for each run.
+a hub has few neighbours above it. A first pass counts these upward neighbours. Then the vertices are taken window by
+window, a window being a range of vertices: its upward lists are kept near, whole, sorted and without duplicates, while the
+lists of all other vertices pass by, in windows too. A triangle v, a, w with v below a below w is found while a is in the
+kept window: w is in both v's and a's list. If all upward lists fit the spare memory, there is one window, and two passes
+in all; otherwise there is one more pass for each window.
 
 Parallel edges count once and self loops not at all; edge directions are ignored.
 """
@@ -29,7 +29,7 @@ from isthmus.programs.program import Array, Facts, Program, State
 
 DEGREES, CURSORS, TABLE = range(3)
 COUNT, GATHER = 0, 1
-Wish = tuple[int, int, int, tuple[str, ...]]  # vertices first:last, the bit of their entries, the sides to follow
+Request = tuple[int, int, int, tuple[str, ...]]  # gather the lists of vertices first:last, with this bit in their entries, from these sides
 
 
 def degree_here(u: Any, degree: Any, state: Any, params: Any) -> Any:
@@ -58,7 +58,7 @@ class Triangles(Program):
         self.sides = ("out", "in") if directed else ("out",)
         self._bits: list[tuple[int, tuple[str, ...]]] = [(0, ("out",)), (1, ("in",))] if directed and both_ways else [(0, self.sides)]
         self._following: tuple[str, ...] = self.sides
-        self._script: Iterator[Wish] = iter(())
+        self._steps: Iterator[Request] = iter(())
         self._reserved = 0
         self._share: float | None = None
 
@@ -90,54 +90,54 @@ class Triangles(Program):
             degrees += lists.degrees(np.uint32)
         arrays = (degrees, np.zeros(n, np.uint32), np.empty(0, entry_of(n)))
         state = State(arrays, None, (COUNT, 0), {"counts": np.zeros(n, np.int64), "neighbours": np.zeros(n, np.uint32)})
-        self._script, self._following = self._passes(state, facts), self.sides
-        self._wishes = self._skip = 0  # wishes so far; those that an earlier process fulfilled
+        self._steps, self._following = self._passes(state, facts), self.sides
+        self._requests = self._skip = 0  # requests so far; those that an earlier process had done before its checkpoint
         return state
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
-        wish = self._next_wish(state)
-        if wish is None:
+        request = self._next_request(state)
+        if request is None:
             return False
-        frontier.wake(*wish[:2])
+        frontier.wake(*request[:2])
         return True
 
     def share_done(self, state: State, iteration: int) -> float | None:
-        """By edges: those of kept runs, and of the lists that have passed by the present one."""
+        """By edges: those of kept windows, and of the lists that have passed by the present one."""
         return self._share
 
-    def _next_wish(self, state: State) -> Wish | None:
-        wish = next(self._script, None)
-        if wish is not None:
-            self._wishes += 1
-            self._following = wish[3]
-            state.params = (GATHER, wish[2])
-        return wish
+    def _next_request(self, state: State) -> Request | None:
+        request = next(self._steps, None)
+        if request is not None:
+            self._requests += 1
+            self._following = request[3]
+            state.params = (GATHER, request[2])
+        return request
 
     def remember(self, state: State) -> dict[str, Any]:
-        return {"cursors": state.arrays[CURSORS], "extra": state.extra, "wishes": self._wishes}
+        return {"cursors": state.arrays[CURSORS], "extra": state.extra, "requests": self._requests}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
-        """Advance the script to where it was, without doing its work again."""
+        """Advance the steps to where they were, without doing their work again."""
         degrees, _, table = state.arrays
         state.arrays, state.extra = (degrees, kept["cursors"], table), kept["extra"]
-        self._skip = kept["wishes"]
+        self._skip = kept["requests"]
         for _ in range(self._skip):
-            self._next_wish(state)
+            self._next_request(state)
 
-    def _passes(self, state: State, facts: Facts) -> Iterator[Wish]:
-        """What to do once the upward neighbours are counted; yields a wish wherever lists have to be gathered."""
+    def _passes(self, state: State, facts: Facts) -> Iterator[Request]:
+        """What to do once the upward neighbours are counted; yields a request wherever lists have to be gathered."""
         n = facts.vertices
         if "offsets" not in state.extra:
             offsets = state.extra["offsets"] = np.empty(n + 1, np.int64)
             kernels.prefix_sums(state.arrays[CURSORS], offsets)
             state.extra["tables"] = self._tables(state, facts, offsets)
         offsets, (kept, passing) = state.extra["offsets"], state.extra["tables"]
-        for near, near_end in runs(offsets, 0, n, kept.size):
+        for near, near_end in windows(offsets, 0, n, kept.size):
             self._share = share_of(offsets, near, near_end, 0)
             yield from self._gather(state, facts, offsets, near, near_end, kept, True)
             self._count(state, facts, offsets, (near, near_end), kept, (near, near_end), kept)
             for begin, end in ((0, near), (near_end, n)):
-                for first, last in runs(offsets, begin, end, passing.size):
+                for first, last in windows(offsets, begin, end, passing.size):
                     self._share = share_of(offsets, near, near_end, first)
                     yield from self._gather(state, facts, offsets, first, last, passing, False)
                     self._count(state, facts, offsets, (first, last), passing, (near, near_end), kept)
@@ -154,31 +154,31 @@ class Triangles(Program):
         assert passing <= room // 2, "table_bytes reserves room for the longest list, twice"
         return np.empty(room - passing, entry), np.empty(passing, entry)
 
-    def _gather(self, state: State, facts: Facts, offsets: Array, first: int, last: int, table: Array, fresh: bool) -> Iterator[Wish]:
+    def _gather(self, state: State, facts: Facts, offsets: Array, first: int, last: int, table: Array, fresh: bool) -> Iterator[Request]:
         """Fill the table with the upward lists of first:last and make them simple; `fresh`: neighbours not counted yet."""
         degrees, cursors, _ = state.arrays
         state.arrays = (degrees, cursors, table)
         base, neighbours = int(offsets[first]), state.extra["neighbours"]
-        if self._wishes >= self._skip:
+        if self._requests >= self._skip:
             kernels.lay_out(first, last, base, offsets, cursors)
         for bit, sides in self._bits:
             yield first, last, bit, sides
         work = lambda a, b: kernels.simplify(a, b, base, offsets, cursors, table, fresh, neighbours)  # noqa: E731
-        if self._wishes >= self._skip:
+        if self._requests >= self._skip:
             by_pieces(facts, offsets, first, last, work)
 
     def _count(
-        self, state: State, facts: Facts, offsets: Array, run: tuple[int, int], table: Array, near: tuple[int, int], kept: Array
+        self, state: State, facts: Facts, offsets: Array, window: tuple[int, int], table: Array, near: tuple[int, int], kept: Array
     ) -> None:
-        if self._wishes < self._skip:
+        if self._requests < self._skip:
             return
-        base, near_base = int(offsets[run[0]]), int(offsets[near[0]])
+        base, near_base = int(offsets[window[0]]), int(offsets[near[0]])
         cursors, counts = state.arrays[CURSORS], state.extra["counts"]
 
         def work(a: int, b: int) -> None:
             kernels.count_triangles(a, b, base, table, *near, near_base, kept, offsets, cursors, counts)
 
-        by_pieces(facts, offsets, *run, work)
+        by_pieces(facts, offsets, *window, work)
 
 
 def least_entries(vertices: int) -> int:
@@ -197,8 +197,8 @@ def share_of(offsets: Array, near: int, near_end: int, first: int) -> float:
     return (before + (behind - before) * passed / total) / total if total else 1.0
 
 
-def runs(offsets: Array, begin: int, end: int, room: int) -> Iterator[tuple[int, int]]:
-    """Cut begin:end into runs with at most `room` entries."""
+def windows(offsets: Array, begin: int, end: int, room: int) -> Iterator[tuple[int, int]]:
+    """Cut begin:end into windows with at most `room` entries."""
     while begin < end:
         stop = min(end, bisect_right(offsets, int(offsets[begin]) + room) - 1)
         yield begin, stop
@@ -206,7 +206,7 @@ def runs(offsets: Array, begin: int, end: int, room: int) -> Iterator[tuple[int,
 
 
 def by_pieces(facts: Facts, offsets: Array, first: int, last: int, work: Callable[[int, int], None]) -> None:
-    """work(first, last) on runs of about `triangle_piece` entries, by all members of the team."""
+    """work(first, last) on ranges of about `triangle_piece` entries, by all members of the team."""
     piece = sizes.now.triangle_piece
     cuts = np.searchsorted(offsets[first:last], np.arange(offsets[first] + piece, offsets[last], piece)) + first
     bounds = [first, *np.unique(cuts).tolist(), last]

@@ -13,9 +13,10 @@ import numpy as np
 
 from isthmus.kernels import union, vertices
 from isthmus.kernels.atomics import atomic_cas
-from isthmus.programs.algorithm import Answer, Runner, algorithm
+from isthmus.programs.algorithm import Answer, Live, Runner, algorithm
 from isthmus.programs.choosing import label_counts, replace_by
 from isthmus.programs.column import Column, Holds
+from isthmus.programs.declared import Monotone, monotone
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, NearEdges, Program, Seen, State
 
@@ -100,20 +101,62 @@ class Components(Program):
             vertices.compress(parents, index * step, min((index + 1) * step, facts.vertices))
 
         facts.team.each(part, facts.team.size)
-        naturals = facts.naturals()
-        if naturals is None:  # a root is its component's smallest vertex already
-            return {"labels": parents}
-        smallest = np.full(facts.vertices, np.iinfo(parents.dtype).max, parents.dtype)
-        vertices.smallest_member(parents, naturals, smallest)
-        replace_by(smallest, parents)
-        return {"labels": parents}
+        naturals = facts.naturals()  # None: a root is its component's smallest vertex already
+        return {"labels": parents if naturals is None else smallest_places(parents, naturals)}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
-        count, largest = label_counts(columns["labels"], np.empty_like(columns["labels"]))
-        return {"components": count, "largest": largest}
+        return counted(columns["labels"])
 
 
-@algorithm(alias="wcc", place=3)
+def smallest_places(labels: Array, naturals: Array) -> Array:
+    """Labels, each a vertex of its component, replaced by the smallest place in natural order there; in place."""
+    smallest = np.full(labels.size, np.iinfo(labels.dtype).max, labels.dtype)
+    vertices.smallest_member(labels, naturals, smallest)
+    replace_by(smallest, labels)
+    return labels
+
+
+def counted(labels: Array) -> dict[str, Any]:
+    count, largest = label_counts(labels, np.empty_like(labels))
+    return {"components": count, "largest": largest}
+
+
+@monotone(initial="vertex", combine="min", column="labels")
+def smallest(label):  # type: ignore[no-untyped-def]
+    return label
+
+
+class Labels(Monotone):
+    """Components of a changing graph: every vertex takes the smallest number that reaches it, from either end of an edge.
+
+    A label is the number of some vertex of the component. Numbers do not follow ids when vertices come and go, so the answer
+    has the smallest place in natural order of each component instead.
+    """
+
+    columns = (Column("labels", Holds.PLACES),)
+    labels_are_vertices = True
+
+    def __init__(self, directed: bool) -> None:
+        sides = ("out", "in") if directed else ("out",)
+        super().__init__(smallest.message, smallest.initial, smallest.combine, None, smallest.column, sides)
+        self.name = "weakly_connected_components"
+
+    def dtype(self, facts: Facts) -> Any:
+        return np.uint32
+
+    def first_state(self, facts: Facts) -> State:
+        return State((np.arange(facts.vertices, dtype=np.uint32),), None)
+
+    def result(self, state: State, facts: Facts) -> dict[str, Array]:
+        naturals = facts.naturals()
+        places = np.arange(facts.vertices) if naturals is None else naturals
+        return {"labels": smallest_places(state.given(state.arrays[0]), places)}
+
+    def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
+        return counted(columns["labels"])
+
+
+@algorithm(alias="wcc", place=3, live=Live("WeaklyConnectedComponents", lambda graph: Labels(graph.directed)))
 def weakly_connected_components(run: Runner) -> Answer:
     """For every vertex the smallest vertex it is connected with, whatever the edges' direction."""
     return run(Components())

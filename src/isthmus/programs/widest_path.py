@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.programs.algorithm import Answer, Runner, Vertex, algorithm
+from isthmus.programs.algorithm import Answer, Live, Runner, Vertex, algorithm
 from isthmus.programs.best_first import BestFirst
 from isthmus.programs.column import Column
 from isthmus.programs.declared import Monotone, monotone
@@ -38,7 +38,8 @@ class WidestPath(Monotone):
         return super().begin(facts)
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
-        self._best_first.part(state.arrays[0], frontier, facts)
+        if facts.best_first:
+            self._best_first.part(state.arrays[0], frontier, facts)
 
     def remember(self, state: State) -> dict[str, Any]:
         return {**super().remember(state), "bound": self._best_first.bound}
@@ -53,7 +54,7 @@ class WidestPath(Monotone):
         return {"reached": int(reached.sum()), "narrowest": widths[reached].min().item()}
 
 
-@algorithm
+@algorithm(live=Live("WidestPath", lambda graph, source: WidestPath(source)))
 def widest_path(run: Runner, source: Vertex) -> Answer:
     """Widths of the widest paths from a source.
 

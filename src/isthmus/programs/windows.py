@@ -1,8 +1,8 @@
-"""Whole lists from pieces: a program that must see all neighbours of a vertex at once takes vertices run by run.
+"""Whole lists from pieces: a program that must see all neighbours of a vertex at once takes vertices window by window.
 
-Deliveries bring lists in pieces: the two sides separately, a hub in several buffers. `Windows` cuts the vertices into runs
-whose lists, both sides together, fit a table in near memory. One iteration of the loop gathers one run, in whatever order
-its pieces come (every vertex has a cursor into the table), and then all lists of the run are whole.
+Deliveries bring lists in pieces: the two sides separately, a hub in several buffers. A window is a range of vertices whose
+lists, both sides together, fit a table in near memory. One iteration of the loop gathers one window, in whatever order its
+pieces arrive (every vertex has a cursor into the table), and then all lists of the window are whole.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ MOST = 1 << 31  # entries of a table: cursors have 32 bits
 
 @dataclass
 class Windows:
-    """Runs of vertices with at most `room` entries in their lists, or a single vertex with more."""
+    """Ranges of vertices with at most `room` entries in their lists, or a single vertex with more."""
 
-    arcs_before: tuple[Array, ...]  # each vertex, on each side
+    arcs_before: tuple[Array, ...]  # for each side, the number of arcs before each vertex's list
     arcs: int  # of all vertices, on all sides
     vertices: int
     room: int
@@ -42,13 +42,13 @@ class Windows:
         return self.before(last) - self.before(first)
 
     def end(self, first: int) -> int:
-        """Where the run that starts with `first` ends."""
+        """Where the window that starts with `first` ends."""
         limit = self.before(first) + self.room
         found = bisect_right(range(self.vertices + 1), limit, key=self.before) - 1
         return min(max(found, first + 1), self.vertices)
 
     def start(self) -> Array | None:
-        """The first run, as a program's start."""
+        """The vertices of the first window, for `State.start`."""
         end = self.end(0)
         if end == self.vertices:
             return None

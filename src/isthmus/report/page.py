@@ -1,4 +1,4 @@
-"""A run, or several of the same job, as one HTML page: no script, nothing loaded from elsewhere."""
+"""A run, or several runs of one algorithm with different recipes, as one HTML page: no script, nothing loaded from elsewhere."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import isthmus
 from isthmus.errors import OptionError, StoreError
+from isthmus.graph.files import refuse_address
 from isthmus.graph.replacing import replacing
 from isthmus.memory import format_size
 from isthmus.report import panels
@@ -33,6 +34,7 @@ def check(path: str | Path) -> Path:
     if path.suffix.lower() not in (".html", ".htm"):
         raise OptionError(f"{path}: expected a name that ends in .html")
     if not path.absolute().parent.is_dir():
+        refuse_address(path, "a report")
         raise OptionError(f"{path.parent}: no such folder")
     return path
 

@@ -1,4 +1,4 @@
-"""Splits near memory between vertex state, offsets, frontier and edges, before a job starts.
+"""Splits near memory between vertex state, offsets, frontier and edges, before a run starts.
 
 `memory` is a promise. An absolute budget that is too small fails here, and the error names the smallest that works. A
 percentage means vertex state plus that share of the edge bytes, raised to the minimum if it is smaller.
@@ -128,7 +128,10 @@ def most_staging(edge_bytes: int) -> int:
 def split_for(
     program: Program, graph: Snapshot, recipe: Recipe, model: Device | None, memory: str | int | None, threads: int, policy: str,
 ) -> Split:  # fmt: skip
-    """Split a budget for a program and a recipe. The default budget of a modelled device is its own memory."""
+    """Split a budget for a program and a recipe. The default budget of a modelled device is its own memory.
+
+    The frontier of a modelled device has one queue, whatever threads the host has.
+    """
     used_once = (program.max_iter == 1 and not recipe.pages) or (recipe.cache == "vertices" and program.follows_each_vertex_once)
     keeps = recipe.keeps and not program.needs_spare_memory and not used_once
     index_bytes = VERTEX_BYTES if recipe.cache == "vertices" else 0
@@ -137,7 +140,7 @@ def split_for(
         return split_budget(graph, program, memory, threads, policy, keeps, None, index_bytes, pages)
     arrays = len(program.sides) * (2 if program.reads_weights() and graph.weighted else 1)
     pages = arrays * model.managed.page_bytes if recipe.pages else 0
-    split = split_budget(graph, program, memory, threads, policy, keeps, model.near.bytes, index_bytes, pages)
+    split = split_budget(graph, program, memory, 1, policy, keeps, model.near.bytes, index_bytes, pages)
     if pages and not split.resident:  # the last page of every array takes the room of a whole page
         split.cache += min(split.budget - split.peak, pages)
     if keeps and not split.resident and split.cache <= max(pages, index_bytes * graph.vertices):

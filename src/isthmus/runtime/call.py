@@ -12,7 +12,7 @@ from isthmus.programs.program import Program
 from isthmus.runtime.budget import Split
 from isthmus.runtime.checkpoint import RunCheckpoints
 from isthmus.runtime.device import name_of
-from isthmus.runtime.execute import Execution, execute, planned, summary_of
+from isthmus.runtime.execute import Execution, execute, session_split, summary_of
 from isthmus.runtime.options import Watch
 from isthmus.runtime.trace import Trace
 
@@ -45,10 +45,10 @@ class Call:
         return self._session.model is not None or named(self._session.settings.policy).deltas
 
     def fits(self, program: Program) -> bool:
-        return planned(program, self._session).resident
+        return session_split(program, self._session).resident
 
     def must_fit(self, program: Program) -> None:
-        planned(program, self._session)
+        session_split(program, self._session)
 
     def note(self, text: str) -> None:
         if text not in self.notes:
@@ -88,7 +88,7 @@ class Rehearsal(Call):
         self._told = told
 
     def must_fit(self, program: Program) -> None:
-        self._told(program, planned(program, self._session))
+        self._told(program, session_split(program, self._session))
 
     def __call__(self, program: Program) -> Answer:
         self.must_fit(program)

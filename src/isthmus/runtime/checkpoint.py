@@ -26,6 +26,7 @@ from typing import Any, Self
 import numpy as np
 
 from isthmus import __version__
+from isthmus.checks import is_real
 from isthmus.errors import BudgetError, OptionError, StoreError
 from isthmus.frontier import Frontier
 from isthmus.graph.files import fsync_folder
@@ -85,8 +86,8 @@ class Checkpoints(RunCheckpoints):
     """The folder of a run. Use as a context manager: the folder is locked inside, and removed at the end if it is empty."""
 
     def __init__(self, path: Path, every: float, restart: bool, graph: Snapshot, run: str, keep: bool) -> None:
-        if isinstance(every, bool) or not (every >= 0 and math.isfinite(every)):
-            raise OptionError(f"checkpoint_every: expected minutes, a number of at least 0, got {every}")
+        if not is_real(every) or not 0 <= every < math.inf:
+            raise OptionError(f"checkpoint_every: expected minutes, a number of at least 0, got {every!r}")
         if not graph.on_disk:
             raise OptionError(f"checkpoint: {graph} is in memory only, so no later run could resume with it; ingest it into a store")
         self.path, self.every, self.written, self.seconds = path, every, 0, 0.0

@@ -1,11 +1,12 @@
-"""Runs one job with several recipes. They take turns, so that other load on the machine affects all, and their answers must agree."""
+"""Runs an algorithm with several recipes. They take turns, so that other load on the machine affects all; their answers must agree."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from isthmus.checks import is_real, whole
 from isthmus.errors import IsthmusError, OptionError, ProgramError, UnknownVertexError
 from isthmus.graph.graph import Graph
 from isthmus.policies.recipes import RECIPES, recipe
@@ -82,13 +83,16 @@ def compare(
     programs that state no error bound. Compare your own program with `compare(functools.partial(isthmus.run, program), graph)`.
     """
     run = callable_of("compare", algorithm)
-    names = list(dict.fromkeys(RECIPES if policies is None else policies))
-    if not names or rounds < 1 or isinstance(policies, str):
-        raise OptionError(f"expected recipes and at least one round, got {policies!r} and {rounds}")
+    names = [policies] if isinstance(policies, str) else list(dict.fromkeys(names_of(RECIPES if policies is None else policies)))
+    if not names:
+        raise OptionError("policies: expected at least one recipe, got none")
+    whole("rounds", rounds, 1)
+    if not is_real(tolerance) or tolerance < 0:
+        raise OptionError(f"tolerance: expected a number of at least 0, got {tolerance!r}")
     for name in names:
         recipe(name, options.get("without", ()))
     if "policy" in options:
-        raise OptionError("compare takes policies, not a policy")
+        raise OptionError(f"compare: expected policies=[{options['policy']!r}], a list of recipes, got policy={options['policy']!r}")
     if "checkpoint" in options:
         raise OptionError("compare takes no checkpoint: a recipe must not resume the run of another")
     found = Comparison()
@@ -97,7 +101,7 @@ def compare(
     def attempt(name: str, number: int) -> Run | None:
         begin(name, number)
         try:
-            return judge.heard(name, run(graph, *args, policy=name, **options))
+            return judge.checked(name, run(graph, *args, policy=name, **options))
         except (UnknownVertexError, ProgramError, DisagreementError):
             raise  # every recipe would fail in the same way
         except IsthmusError as error:
@@ -119,6 +123,13 @@ def compare(
     return found
 
 
+def names_of(policies: Any) -> list[str]:
+    names: list[Any] = list(policies) if isinstance(policies, Iterable) else [policies]
+    if not all(isinstance(name, str) for name in names):
+        raise OptionError(f"policies: expected names of recipes, got {policies!r}")
+    return names
+
+
 class Judge:
     """Keeps the first answer, compares all others with it, and frees them."""
 
@@ -126,8 +137,8 @@ class Judge:
         self._tolerance = tolerance
         self._first: tuple[str, Result] | None = None
 
-    def heard(self, name: str, result: Result) -> Run:
-        """Raise DisagreementError unless this answer agrees with the first."""
+    def checked(self, name: str, result: Result) -> Run:
+        """The run without its answer. Raises DisagreementError unless this answer agrees with the first."""
         self._first = self._first or (name, result)
         other, answer = self._first
         if where := difference(answer, result, self._tolerance):

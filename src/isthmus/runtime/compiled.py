@@ -16,7 +16,7 @@ def compile_program(program: Program, facts: Facts, state: Any, side: Side) -> A
     """The program's loops, compiled or found on disk."""
     weighted = side.weight_width > 0
     text = program.text(facts)
-    module = skeleton.build(program.name, text, weighted, program.pulls, program.prefetched_array)
+    module = skeleton.build(program.name, text, weighted, program.pulls, program.prefetched_array, program.live)
     nothing = np.empty(0, np.int64)
     weights = np.empty(0, side.weight_dtype if weighted else np.int32)
     none = np.zeros(1, np.int64)
@@ -27,12 +27,12 @@ def compile_program(program: Program, facts: Facts, state: Any, side: Side) -> A
         for loop in [*(getattr(module, name) for name in ("push_rows", "seek_rows") if hasattr(module, name)), *own[:1]]:
             loop(
                 np.empty(0, np.uint32), nothing, nothing, nothing, none[0], none[0], none[0], *facts.lists.arrays, targets, weights,
-                state.arrays, state.params, marks, queue, none[0],
+                state.arrays, state.arrays, state.params, marks, queue, none[0],
             )  # fmt: skip
         for loop in [*(getattr(module, name) for name in ("push_range", "seek_range") if hasattr(module, name)), *own[1:]]:
             loop(
                 none[0], none[0], none[0], none[0], none[0], none[0], marks, False, *facts.lists.arrays, targets, weights,
-                state.arrays, state.params, marks, queue, none[0],
+                state.arrays, state.arrays, state.params, marks, queue, none[0],
             )  # fmt: skip
     except skeleton.Failure as error:
         raise ProgramError(program.explain(skeleton.reason(error))) from error

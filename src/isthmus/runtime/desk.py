@@ -16,7 +16,7 @@ import numpy as np
 from isthmus.cache.cache import Cache
 from isthmus.cache.partition_cache import PartitionCache
 from isthmus.cache.vertex_cache import VertexCache
-from isthmus.engines.engine import Buffer, Engine, Means, Side
+from isthmus.engines.engine import Buffer, Engine, Resources, Side
 from isthmus.engines.registry import engine as engine_named
 from isthmus.graph.far import FarArray
 from isthmus.graph.files import BLOCK, aligned_empty
@@ -25,7 +25,7 @@ from isthmus.graph.partition import cut, partition_bytes
 from isthmus.graph.snapshot import Snapshot
 from isthmus.link.device import Device
 from isthmus.link.hints import Hint
-from isthmus.link.link import Array, Extents, Link, Moved
+from isthmus.link.link import CHANNELS, Array, Extents, Link, Moved
 from isthmus.link.measure import Say
 from isthmus.link.model import ModelLink
 from isthmus.link.near import NearLink
@@ -36,7 +36,7 @@ from isthmus.programs.program import Program
 from isthmus.runtime.budget import BUFFERS, LEAST_BLOCKS, Split
 from isthmus.runtime.buffers import Buffers
 from isthmus.runtime.executor import Executor
-from isthmus.threads import Team
+from isthmus.threads import Team, uninterrupted
 
 AT_ONCE = 32 << 20  # bytes of edges that one call loads: little, so that Ctrl-C is handled soon and members finish together
 
@@ -60,7 +60,7 @@ class Desk:
         return 0 if self.memory is None else int(self.memory.size)
 
     def close(self) -> None:
-        """Stop all threads, and close the link, even if an interrupt comes meanwhile."""
+        """Stop all threads, and close the link, even if one of them fails. Call it `uninterrupted`."""
         with contextlib.ExitStack() as last:
             last.callback(self.link.close)
             for engine in self.engines.values():
@@ -79,6 +79,13 @@ class Holdings:
         self._desk: Desk | None = None  # the one that moves edges
         self._model_links: dict[tuple[str, ...], ModelLink] = {}  # in front of resident edges, by the names of their arrays
         self.loaded = Moved()  # since the current run began
+        self.in_use = False  # set when a run begins to use what is near
+
+    def follow(self, snapshot: Snapshot) -> None:
+        """Serve this snapshot from now on; what is near of another one is let go."""
+        if snapshot is not self._snapshot:
+            self.close()
+            self._snapshot = snapshot
 
     def count_anew(self) -> Moved:
         """Start a new count of loaded bytes, and return it."""
@@ -118,6 +125,7 @@ class Holdings:
 
     def lay(self, program: Program, split: Split, recipe: Recipe, say: Say) -> Desk:
         """The desk for a program. Loads the edges that must be near and are not."""
+        self.in_use = True
         if split.resident:
             return self._near_desk(program)
         if self._desk is None:
@@ -140,10 +148,14 @@ class Holdings:
         return tuple(array.name for array in self.needs(program)), program.sides, recipe, split.edges, split.cache
 
     def drop(self) -> None:
-        """Close the desk that moves edges: after a run that failed, its state may be inconsistent."""
+        """Close the desk that moves edges, and forget what links have counted: after a run that failed, they may be inconsistent."""
         self._drop_desk()
+        for link in self._model_links.values():
+            for channel in range(CHANNELS):
+                link.take(channel)
 
     def close(self) -> None:
+        """Let go of everything. Call it `uninterrupted`."""
         try:
             self._drop_desk()
         finally:
@@ -154,7 +166,10 @@ class Holdings:
             self._arrays.clear()
 
     def _drop_desk(self) -> None:
-        desk, self._desk = self._desk, None  # first, so that nothing uses it any more if closing is interrupted
+        uninterrupted(self._close_desk)
+
+    def _close_desk(self) -> None:
+        desk, self._desk = self._desk, None  # first, so that nothing uses it any more if closing fails
         if desk is not None:
             desk.close()
 
@@ -188,8 +203,8 @@ class Holdings:
         entry = sum(np.dtype(array.dtype).itemsize for array in arrays) // len(program.sides)
         partition = partition_bytes(self._snapshot.slots(program.sides[0]) * entry)
         sides = [self._side(name, index, program, partition, link) for index, name in enumerate(program.sides)]
-        means = Means(link, sides, self._team.size, np.empty(0, np.uint8), lambda side: self._whole(side))
-        engines = {"resident": engine_named("resident").make(means)}
+        resources = Resources(link, sides, self._team.size, np.empty(0, np.uint8), lambda side: self._whole(side))
+        engines = {"resident": engine_named("resident").make(resources)}
         return Desk(sides, link, engines, Buffers([]), Executor(link, self._team))
 
     def _whole(self, side: Side) -> tuple[Array, Array | None]:
@@ -209,7 +224,7 @@ class Holdings:
                 for index, array in enumerate(missing):
                     self._arrays[array.name] = self._read(array, index, disk)
             finally:
-                disk.close()
+                uninterrupted(disk.close)
         else:
             self._arrays |= {array.name: self._snapshot.whole(array, self._verify) for array in missing}
 
@@ -268,8 +283,8 @@ class Holdings:
         memory = aligned_empty(BUFFERS * size + split.cache, np.uint8)  # not touched before it is used
         buffers = Buffers([Buffer(memory[k * size : (k + 1) * size], entry, block) for k in range(BUFFERS)])
         rest = memory[BUFFERS * size :]
-        means = Means(link, sides, self._team.size, rest, self._whole, recipe.merge, recipe.hint.evicts)
-        engines = {name: engine_named(name).make(means) for name in recipe.policy.engines}
+        resources = Resources(link, sides, self._team.size, rest, self._whole, recipe.merge, recipe.hint.evicts)
+        engines = {name: engine_named(name).make(resources) for name in recipe.policy.engines}
         cache = make_cache(split, recipe, sides, rest, self._team)
         return Desk(
             sides, link, engines, buffers, Executor(link, self._team), memory, cache, self._key(program, split, recipe),
@@ -280,7 +295,7 @@ def make_cache(split: Split, recipe: Recipe, sides: list[Side], memory: Array, t
     """The cache of the recipe, or one that keeps nothing."""
     if not split.cache:
         return Cache()
-    if recipe.cache == "partitions" and not recipe.queue:
+    if recipe.cache == "partitions" and not (recipe.queue and len(sides) == 1):  # the queue keeps its own
         return PartitionCache(sides, memory, sides[0].block)
     if recipe.cache == "vertices" and len(sides) == 1:
         return VertexCache(sides[0], memory, team)

@@ -23,6 +23,7 @@ from isthmus.runtime.budget import BUFFERS, LEAST_BLOCKS, Split, split_for
 from isthmus.runtime.checkpoint import Checkpoint
 from isthmus.runtime.compiled import compile_program
 from isthmus.runtime.desk import Desk
+from isthmus.runtime.launches import Launches
 from isthmus.runtime.loop import Loop, may_rerun
 from isthmus.runtime.modelled import Modelled
 from isthmus.runtime.options import Watch
@@ -56,18 +57,22 @@ def recipe_for(program: Program, session: Session) -> Recipe:
     return recipe(settings.policy, settings.without, sides, program.levels)
 
 
-def planned(program: Program, session: Session) -> Split:
+def session_split(program: Program, session: Session) -> Split:
     """Split the session's budget for a program, or raise BudgetError."""
     graph, settings, model = session.graph.snapshot, session.settings, session.model
     if "in" in program.sides and not graph.has_in_edges:
         again = f"ingest it again without {option('in_edges', False)}"
         raise StoreError(f"{program.name} follows in-edges, and {graph} was stored without them; {again}")
-    split = split_for(program, graph, recipe_for(program, session), model, settings.memory, session.team.size, settings.policy)
+    chosen = recipe_for(program, session)
+    split = split_for(program, graph, chosen, model, settings.memory, session.team.size, settings.policy)
     if graph.path is None and not split.resident and settings.far == "auto" and model is None:
         if settings.memory is not None and settings.policy == "auto":
             instead = f"ingest it into a store, or raise {option('memory')}"
             raise BudgetError(f"{graph} is in memory already and does not fit the budget; {instead}")
         split.resident = True
+    if chosen.order == "contribution" and graph.order != "hub" and not split.resident:
+        instead = f"ingest it with {option('order', 'hub')}"
+        split.notes.append(f"this graph is in natural order, so {chosen.name} cannot run hubs first, as published; {instead}")
     return split
 
 
@@ -80,12 +85,12 @@ def execute(program: Program, session: Session, watch: Watch, say: Callable[[str
 def executed(program: Program, session: Session, watch: Watch, say: Callable[[str], None], saved: Checkpoint | None) -> Execution:
     whole, compiled, start = time.perf_counter(), COMPILING.seconds, clock()
     chosen, holdings, graph = recipe_for(program, session), session.holdings, session.graph.snapshot
-    split = holdings.fitted(program, planned(program, session), chosen)
+    split = holdings.fitted(program, session_split(program, session), chosen)
     held = holdings.release(program, split, chosen)
     spare = max(0, split.budget - split.peak - held) if saved is None else saved.spare(split, session.settings.memory)
     run = Execution(program, split, trace=Trace(notes=list(split.notes)), loaded=holdings.count_anew())
-    facts = facts_of(session, program, spare)
-    state, frontier = program.begin(facts), Frontier(graph.vertices, session.team.size)
+    facts = facts_of(session, program, spare, chosen)
+    state, frontier = program.begin(facts), Frontier(graph.vertices, session.team.size, session.model is not None)
     frontier.start(state.start)
     if saved is not None:
         saved.begin(state, facts, frontier, run.trace, say)
@@ -106,7 +111,7 @@ def executed(program: Program, session: Session, watch: Watch, say: Callable[[st
         module = compile_program(program, facts, state, desk.sides[0])
         ready = clock()
         least_again = modelled.least_again(desk.sides[0]) if modelled is not None and chosen.weighs_launches else 0
-        worker = Worker(module, program, state, session.team, least_again)
+        worker = Worker(module, program, state, session.team, least_again, Launches(program, state) if modelled is not None else None)
         loop = Loop(program, state, facts, frontier, desk, chosen, worker, session.team, run.trace, watch, modelled, checkpoint=saved)
         loop.staying = stay(loop, split)
         loop.begin()
@@ -129,13 +134,13 @@ def executed(program: Program, session: Session, watch: Watch, say: Callable[[st
     return run
 
 
-def facts_of(session: Session, program: Program, spare: int) -> Facts:
+def facts_of(session: Session, program: Program, spare: int, chosen: Recipe) -> Facts:
     graph = session.graph.snapshot
     lists = tuple(session.holdings.lists(side) for side in program.sides)
     weight_dtype = graph.weight_dtype if program.reads_weights() else None
     return Facts(
         graph.vertices, lists[0], weight_dtype, graph.ids.number, graph.naturals, graph.directed, session.team, graph.out_degrees,
-        lists, spare,
+        lists, spare, chosen.best_first,
     )  # fmt: skip
 
 
@@ -162,14 +167,15 @@ def count_brought(trace: Trace, brought: dict[str, Moved]) -> None:
 def stay(loop: Loop, split: Split) -> StayingPartitions | None:
     """Scaph's partitions that stay near, in the memory behind the buffers; None if the recipe has none or there is no room."""
     desk, chosen = loop.desk, loop.recipe
-    if not chosen.queue or split.resident or not may_rerun(loop.program, desk.sides):
+    if not chosen.queue or split.resident or len(desk.sides) > 1:
         return None
     assert desk.memory is not None
     block = desk.sides[0].block
     rest = desk.memory[BUFFERS * max(split.edges // BUFFERS // block, LEAST_BLOCKS) * block :]
     staying = StayingPartitions(
-        desk.sides[0], desk.link, rest, loop.worker, desk.engines["filter"], chosen.cache != "none", loop.modelled
-    )
+        desk.sides[0], desk.link, rest, loop.worker, desk.engines["filter"], chosen.cache != "none", loop.modelled,
+        may_rerun(loop.program, desk.sides),
+    )  # fmt: skip
     if staying.works:
         return staying
     loop.trace.notes.append("the budget leaves no room for two whole partitions, so none is kept near or run again")

@@ -18,7 +18,7 @@ from isthmus.runtime.buffers import Stopped
 from isthmus.runtime.shift import ClockedShift, HereShift, Shift, Transfers
 from isthmus.runtime.work import Work
 from isthmus.schedule.schedule import Schedule, Standing
-from isthmus.threads import Team
+from isthmus.threads import Team, uninterrupted
 
 
 class Executor:
@@ -28,8 +28,6 @@ class Executor:
         self._link, self._team = link, team
         self._orders: queue.SimpleQueue[tuple[Shift, int] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
-        self._ended: list[str] = []  # names of readers that have ended
-        self._end: queue.SimpleQueue[None] = queue.SimpleQueue()  # look again, a reader has ended
         self._ahead: Shift | None = None  # units that are fetched ahead for the next iteration
 
     @property
@@ -88,19 +86,15 @@ class Executor:
 
     def send(self, shift: Shift, unit: int) -> None:
         """Queue a unit for the readers to fetch."""
-        while len(self._threads) < self._link.readers:
-            name = f"isthmus-reader-{len(self._threads)}"
-            thread = threading.Thread(target=self._serve, name=name, daemon=True)
-            thread.start()
-            self._threads.append(thread)
+        if not self._threads:
+            uninterrupted(self._start_readers)
         self._orders.put((shift, unit))
 
-    def _serve(self) -> None:
-        try:
-            self._fetch_orders()
-        finally:
-            self._ended.append(threading.current_thread().name)
-            self._end.put(None)
+    def _start_readers(self) -> None:
+        for number in range(self._link.readers):
+            thread = threading.Thread(target=self._fetch_orders, name=f"isthmus-reader-{number}", daemon=True)
+            thread.start()
+            self._threads.append(thread)
 
     def _fetch_orders(self) -> None:
         while (order := self._orders.get()) is not None:
@@ -119,18 +113,10 @@ class Executor:
     def close(self) -> None:
         """Stop the readers and wait for them. Close the pool of buffers first, as readers may be waiting for a buffer.
 
-        An interrupt is raised when they have ended: until then they use the link and near memory.
+        Call it `uninterrupted`: until the readers have ended, they use the link and near memory.
         """
-        interrupt: BaseException | None = None
         for _ in self._threads:
             self._orders.put(None)
-        while len(self._ended) < len(self._threads):  # a join that is interrupted takes its thread for ended
-            try:
-                self._end.get()
-            except BaseException as error:
-                interrupt = error
         for thread in self._threads:
             thread.join()
-        self._threads, self._ended = [], []
-        if interrupt is not None:
-            raise interrupt
+        self._threads, self._ahead = [], None  # units fetched ahead refer to this executor: a cycle that would hold the state of a run

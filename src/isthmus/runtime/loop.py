@@ -10,6 +10,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime.checkpoint import Checkpoint
 from isthmus.runtime.desk import Desk
 from isthmus.runtime.modelled import Modelled
-from isthmus.runtime.settling import SettlingPartitions, worth_it
+from isthmus.runtime.settling import SettlingPartitions, should_settle
 from isthmus.runtime.staying import StayingPartitions
 from isthmus.runtime.tasks import HeldWork, TaskWork
 from isthmus.runtime.trace import Iteration, Trace
@@ -68,8 +69,9 @@ class Loop:
         reruns = may_rerun(program, self.desk.sides)
         self.again: Mapping[str, int] = recipe.further_runs if reruns else {}
         self.recompute = recipe.recompute and reruns and not program.levels and not self.again
-        self.frontier.loose = bool(self.again) or self.recompute or self.staying is not None
-        if self.again or self.staying is not None or not recipe.turns:
+        queue = self.staying is not None and reruns
+        self.frontier.loose = bool(self.again) or self.recompute or queue
+        if self.again or queue or not recipe.bottom_up:
             program.unordered(self.state)
 
     def run(self) -> None:
@@ -98,8 +100,11 @@ class Loop:
         self.worker.choose_loops()
         misses = self.serve(record)
         tasks, held = self.choose(misses, record)
-        self.carry_out(tasks, held, misses, record)
-        self.run_staying(misses, record)
+        if self.staying is not None and self.modelled is not None and self.recipe.overlap:
+            self.run_staying(misses, record, self.work(tasks, held, misses, partial(self.kept, record=record)))
+        else:
+            self.carry_out(tasks, held, misses, record)
+            self.run_staying(misses, record)
         self.serve_again(record)
         record.modelled = self.modelled.iteration() if self.modelled is not None else None
         more = self.program.after(self.state, self.frontier, self.facts, self.number + 1)
@@ -112,7 +117,7 @@ class Loop:
         self.learn(record)
         if self.checkpoint is not None and self.checkpoint.due():
             self.checkpoint.write(self.number)
-        if self.settling is None and self.may_settle() and worth_it(self.trace, self.desk.sides[0]):
+        if self.settling is None and self.may_settle() and should_settle(self.trace, self.desk.sides[0]):
             self.begin_to_settle()
 
     # Cached lists, served before any transfer
@@ -153,7 +158,7 @@ class Loop:
         if first is not None:
             rest = itertools.chain([first], deliveries)
             work = HeldWork(rest, self.frontier, self.worker, lambda delivery: self.done(delivery, self.frontier, record))
-            self.timed(Plain([0]), work, Standing(1), record)
+            self.timed(Plain([0], alone=self.modelled is not None), work, Standing(1), record)
 
     def counted(self, hits: Iterator[Delivery], record: Iteration) -> Iterator[Delivery]:
         """Deliveries from the cache, counted as they are taken."""
@@ -225,19 +230,20 @@ class Loop:
         for kind, begin, end in zip(groups.choices.tolist(), groups.cuts[:-1].tolist(), groups.cuts[1:].tolist(), strict=True):
             tasks += self.desk.engines[NAMES[kind]].tasks(side, groups.partitions[begin:end], self.desk.buffers.room)
         if len(tasks) == 1 and tasks[0].partitions.size == activity.active.size:
-            tasks[0].whole = True
+            tasks[0].all_active = True
         return tasks
 
     def ordered(self, tasks: list[Task], frontier: Frontier) -> list[Task]:
-        """Tasks in order of contribution, if the recipe asks for it and the program defines it."""
-        known = self.program.contribution(self.state) if self.recipe.order == "contribution" and len(tasks) > 1 else None
-        if known is None:
+        """Tasks in order of contribution, if the recipe asks for it: by deltas, or as they are stored, in hub order."""
+        if self.recipe.order != "contribution" or len(tasks) < 2:
             return tasks
+        stages, deltas = np.array([task.engine.stage for task in tasks]), self.program.contribution(self.state)
+        if deltas is None:
+            return [tasks[k] for k in contribution.order(stages).tolist()]
         by_side = {
-            side.name: contribution.priorities(frontier, side.partitions, side.lists, *known, self.team)
+            side.name: contribution.priorities(frontier, side.partitions, side.lists, deltas, self.team)
             for side in {task.side.name: task.side for task in tasks}.values()
         }
-        stages = np.array([task.engine.stage for task in tasks])
         priorities = np.array([by_side[task.side.name][task.partitions].sum() for task in tasks])
         return [tasks[k] for k in contribution.order(stages, priorities).tolist()]
 
@@ -247,14 +253,14 @@ class Loop:
         """Run the cached deliveries, and fetch and run the tasks."""
         if not tasks and not held:
             return
-        desk, further = self.desk, self.further_runs(record)
+        further = self.further_runs(record)
         units = tasks + [delivery.task for delivery in held]
-        schedule = Plain(range(len(tasks)), [further.get(task.engine.name, 0) for task in units])
-        work = TaskWork(
-            tasks, held, frontier, desk.link, desk.buffers, self.worker, lambda delivery: self.done(delivery, frontier, record),
-            self.unused.append,
-        )  # fmt: skip
+        schedule = Plain(range(len(tasks)), [further.get(task.engine.name, 0) for task in units], self.modelled is not None)
+        work = self.work(tasks, held, frontier, lambda delivery: self.done(delivery, frontier, record))
         self.timed(schedule, work, Standing(len(units)), record, self.fetches_ahead())
+
+    def work(self, tasks: list[Task], held: list[Delivery], frontier: Frontier, done: Callable[[Delivery], None]) -> TaskWork:
+        return TaskWork(tasks, held, frontier, self.desk.link, self.desk.buffers, self.worker, done, self.unused.append)
 
     def timed(self, schedule: Plain, work: Work, standing: Standing, record: Iteration, ahead: bool = False) -> None:
         executor, edges = self.desk.executor, record.active_edges
@@ -274,10 +280,10 @@ class Loop:
             return False
         return self.number > 0 and self.number + 1 != self.program.max_iter
 
-    def run_staying(self, frontier: Frontier, record: Iteration) -> None:
-        """Run the partitions of a recipe that keeps them near, some of them several times."""
+    def run_staying(self, frontier: Frontier, record: Iteration, packed: TaskWork | None = None) -> None:
+        """Run the partitions of a recipe that keeps them near, some of them several times, and `packed` lists beside them."""
         if self.staying is not None:
-            self.staying.run(self.wanted, frontier, self.active, record, self.desk.executor)
+            self.staying.run(self.wanted, frontier, self.active, record, self.desk.executor, packed)
 
     def further_runs(self, record: Iteration | None = None) -> Mapping[str, int]:
         """How many further runs a delivery gets, by engine."""
@@ -295,11 +301,16 @@ class Loop:
 
     def done(self, delivery: Delivery, frontier: Frontier, record: Iteration) -> None:
         """Count a delivery that has run, and offer it to the cache."""
+        self.kept(delivery, record)
+        with self.lock:
+            if self.modelled is not None:
+                self.modelled.worked(delivery, frontier)
+
+    def kept(self, delivery: Delivery, record: Iteration) -> None:
+        """The same for a delivery whose time the modelled clock has already."""
         self.desk.cache.keep(delivery)
         with self.lock:
             record.delivered(delivery)
-            if self.modelled is not None:
-                self.modelled.worked(delivery, frontier)
 
     def learn(self, record: Iteration) -> None:
         """Correct the link's rates by those observed in this iteration."""

@@ -101,7 +101,7 @@ class Modelled:
         moved = Moved()
         for delivery, _ in job:
             moved.add(delivery.moved or Moved())
-        streamed = first.task.engine.streams
+        streamed = first.task.engine.streams and not moved.faults  # a fault stalls the kernel until its page has come
         edges = sum(edges for _, edges in job)
         seconds = self.kernel(first, edges, 1 + sum(delivery.further_runs for delivery, _ in job))
         if not self._overlap:

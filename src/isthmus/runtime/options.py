@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
+from isthmus.checks import flag, function, path_of
 from isthmus.errors import OptionError
+from isthmus.graph.files import refuse_address
+from isthmus.memory import parse_size
 from isthmus.runtime.trace import Iteration
 
 Watch = Callable[[Iteration], None]
@@ -31,7 +34,7 @@ class CallOptions(TypedDict, total=False):
     """Further options of a single call."""
 
     watch: Watch  # called after every iteration
-    say: Say | None  # called with messages for the user, by any thread; None: standard error is told of compiling, and nothing else
+    say: Say | None  # called with messages for the user, by any thread; None: those about compiling go to standard error, others nowhere
     checkpoint: str | Path | None  # a folder for checkpoints
     checkpoint_every: float  # minutes
     restart: bool  # remove existing checkpoints and start over
@@ -44,7 +47,7 @@ class RunOptions(SessionOptions, CallOptions, total=False):
 
 
 SESSION = tuple(SessionOptions.__annotations__)
-CALL = tuple(CallOptions.__annotations__)  # the last, `rehearse`, is for plans and not told to users
+CALL = tuple(CallOptions.__annotations__)  # the last, `rehearse`, is for plans; users do not see it
 ELSEWHERE = {  # what other libraries call an option
     "damping": "alpha", "damping_factor": "alpha", "max_iterations": "max_iter", "iterations": "max_iter",
     "tolerance": "tol", "epsilon": "tol", "eps": "tol",
@@ -74,10 +77,24 @@ class Settings:
             raise OptionError(f"policy: expected the name of a recipe, got {self.policy!r}")
         if isinstance(self.without, str):
             raise OptionError(f"without: expected several names, such as ({self.without!r},), got {self.without!r}")
+        if not isinstance(self.without, Iterable) or not all(isinstance(name, str) for name in self.without):
+            raise OptionError(f"without: expected names of parts, such as ('cache',), got {self.without!r}")
         if self.far not in ("auto", "ram"):
             raise OptionError(f"far: expected auto or ram, got {self.far!r}")
-        if isinstance(self.without, str):
-            raise OptionError(f"without: expected a tuple of names such as ({self.without!r},), got {self.without!r}")
+        flag("verify", self.verify)
+        if self.memory is not None and not str(self.memory).strip().endswith("%"):  # shares are checked with the graph
+            parse_size(self.memory)
+
+
+def check_call(options: dict[str, Any]) -> None:
+    """Raise OptionError for options of a call that are of the wrong kind."""
+    for name in ("watch", "say", "rehearse"):
+        if options.get(name) is not None:
+            function(name, options[name])
+    for name in ("restart", "keep_checkpoint"):
+        flag(name, options.get(name, False))
+    if options.get("checkpoint") is not None:
+        refuse_address(path_of("checkpoint", options["checkpoint"]), "checkpoints")
 
 
 def split(name: str, given: dict[str, Any], own: tuple[str, ...] = ()) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
@@ -96,7 +113,7 @@ def refuse_unknown(name: str, given: Iterable[str], told: Iterable[str], known: 
     for word in given:
         if word in (told if known is None else known):
             continue
-        longer = [each for each in told if each.startswith(word)]
+        longer = [each for each in told if len(word) > 2 and each.startswith(word)]
         near = [ELSEWHERE[word]] if ELSEWHERE.get(word) in told else difflib.get_close_matches(word, told, 1) or longer
         hint = f" (did you mean {near[0]}?)" if near else ""
         raise OptionError(f"{name}: unknown option {word}{hint}; it has {', '.join(told)}")

@@ -1,4 +1,4 @@
-"""Plans a job without running it: how its memory is split, and what one pass over all edges costs with each engine.
+"""Plans a run without running it: how its memory is split, and what one pass over all edges costs with each engine.
 
 No edges are read; their bytes follow from counts. A pass assumes that all vertices are active, so it is the most that one
 iteration can cost. Every engine states its own cost (`Engine.pass_cost`).

@@ -30,7 +30,7 @@ def function_of(algorithm: Algorithm) -> Callable[..., Result]:
     """The function that users call."""
     own = tuple(parameter.name for parameter in algorithm.parameters)
 
-    def call(graph: Graph, *args: Any, **given: Any) -> Result:
+    def call(graph: Any = None, *args: Any, **given: Any) -> Result:
         check_graph(algorithm.name, graph)
         mine, opened, called = split(algorithm.name, given, own)
         with Session(graph, **opened) as session:

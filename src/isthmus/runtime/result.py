@@ -14,8 +14,10 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from isthmus import sizes
+from isthmus.checks import path_of
 from isthmus.errors import OptionError, StoreError
 from isthmus.graph import arrow
+from isthmus.graph.files import refuse_address
 from isthmus.graph.ids import pieces
 from isthmus.graph.replacing import replacing
 from isthmus.graph.snapshot import Snapshot
@@ -191,10 +193,11 @@ class Result:
 
         If writing fails, no partial file is left.
         """
-        path = Path(path)
+        path = path_of("save", path)
         writers = {".parquet": self._save_parquet, ".csv": self._save_csv, ".npy": self._save_npy}
         if path.suffix.lower() not in writers:
             raise OptionError(f"{path}: expected a name that ends in {', '.join(writers)}")
+        refuse_address(path, "a result")
         try:
             with replacing(path) as file:
                 writers[path.suffix.lower()](file)
@@ -245,7 +248,7 @@ class Result:
 
     def report(self, path: str | Path) -> None:
         """Write an HTML report of the run: one file without scripts."""
-        report_page().write(path, {self._facts["policy"]: self})
+        report_page().write(path_of("report", path), {self._facts["policy"]: self})
 
     def summary(self) -> dict[str, Any]:
         """What `isthmus run --json` prints."""

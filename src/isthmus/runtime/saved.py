@@ -132,8 +132,8 @@ class Saved:
         """The error for a checkpoint whose parts do not have the structure that this run expects."""
         return StoreError(f"{self.folder / NAME}: does not describe the state of this run ({type(error).__name__}: {error}); {ANEW}")
 
-    def _damaged(self, how: str) -> StoreError:
-        return StoreError(f"{self.folder / ARRAYS}: {how}; {ANEW}")
+    def _damaged(self, what: str) -> StoreError:
+        return StoreError(f"{self.folder / ARRAYS}: {what}; {ANEW}")
 
     def _decode(self, value: Any, fresh: Any) -> Any:
         if isinstance(value, list):

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Self, Unpack
 
 from isthmus.errors import IsthmusError, OptionError
+from isthmus.graph.formats.naming import from_networkx
 from isthmus.graph.graph import Graph
 from isthmus.graph.store import SUFFIX, is_store
 from isthmus.messages import warn
@@ -30,10 +31,10 @@ from isthmus.runtime.call import Call, Rehearsal
 from isthmus.runtime.checkpoint import checkpoints_of
 from isthmus.runtime.desk import Holdings
 from isthmus.runtime.device import device_of
-from isthmus.runtime.options import SESSION, CallOptions, SessionOptions, Settings, quiet, refuse_unknown, split
+from isthmus.runtime.options import SESSION, CallOptions, SessionOptions, Settings, check_call, quiet, refuse_unknown, split
 from isthmus.runtime.result import Result
 from isthmus.runtime.results import result_of
-from isthmus.threads import Team
+from isthmus.threads import Team, uninterrupted
 
 
 class Session:
@@ -44,11 +45,19 @@ class Session:
         refuse_unknown("session", options, SESSION)
         self.graph, self.settings = graph, Settings(**options)
         self.model = device_of(self.settings.device)
+        self._lock, self._process = threading.RLock(), os.getpid()
+        self._busy = self._closed = False
+        try:
+            uninterrupted(self._open)
+        except BaseException:
+            if "_release" in vars(self):
+                self.close()
+            raise
+
+    def _open(self) -> None:
         self.team = Team(self.settings.threads)
-        self.holdings = Holdings(graph.snapshot, self.team, self.model, self.settings.verify, self.settings.far)
-        self._lock = threading.RLock()
-        self._busy = False
-        self._release = weakref.finalize(self, release, self.holdings, self.team)  # also when it is forgotten without closing
+        self.holdings = Holdings(self.graph.snapshot, self.team, self.model, self.settings.verify, self.settings.far)
+        self._release = weakref.finalize(self, release, self.holdings, self.team, self._process)  # also when it is forgotten unclosed
         self._release.atexit = False
 
     def __enter__(self) -> Self:
@@ -58,17 +67,21 @@ class Session:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Session on {self.graph}{'' if self._release.alive else ', closed'}>"
+        return f"<Session on {self.graph}{', closed' if self._closed else ''}>"
 
     def __reduce__(self) -> Any:
         raise TypeError("a session cannot be pickled, as it has threads; pickle its graph, and open a session on it in the other process")
 
     def close(self) -> None:
         """Release threads, files and memory, after a run of another thread has ended. Results stay valid."""
+        if os.getpid() != self._process:  # a fork copies no threads, and a lock that another thread held is held for ever
+            return
         with self._lock:
             if self._busy:
                 raise IsthmusError("the session is running: it cannot be closed from inside a run; raise an error to stop the run")
-            self._release()
+            self._closed = True
+            release(self.holdings, self.team, self._process)
+            self._release.detach()  # last: after an interrupt, another call or the garbage collector releases what is left
 
     def run(self, program: Program, **options: Unpack[CallOptions]) -> Result:
         """Run any vertex program."""
@@ -95,14 +108,20 @@ class Session:
     def call_with(self, algorithm: Algorithm, args: tuple[Any, ...], own: dict[str, Any], **options: Any) -> Result:
         """The same, with the algorithm's arguments in `own` and the options of the call as keywords."""
         date = repeat.now()
+        algorithm.check(args, own)
+        check_call(options)
         watch, say, rehearse = options.pop("watch", quiet), options.pop("say", None), options.pop("rehearse", None)
-        with self._lock:
-            if not self._release.alive:
+        if os.getpid() != self._process:
+            raise IsthmusError("the session was opened before this process was forked, and its threads are not here; open a session here")
+        with self._lock, self.graph.reading():
+            if self._closed:
                 raise OptionError("the session is closed")
             if self._busy:
                 raise IsthmusError("the session is running: a program must not start another run of the same session")
             self._busy = True
+            self.holdings.in_use = False
             try:
+                self.holdings.follow(self.graph.snapshot)
                 if rehearse is not None:
                     rehearsal = Rehearsal(self, algorithm.name, rehearse)
                     algorithm(rehearsal, *args, **own)
@@ -113,7 +132,8 @@ class Session:
                 again = repeat.to_repeat(algorithm, args, own, self.graph.snapshot, self.settings, self.team.size, date)
                 result = self._result(answer, call, again)
             except BaseException:
-                self.holdings.drop()
+                if self.holdings.in_use:  # else the run has failed before: an unknown vertex must not cost the session its cache
+                    self.holdings.drop()
                 raise
             finally:
                 self._busy = False
@@ -126,11 +146,17 @@ class Session:
         return result_of(call.algorithm, self.graph.snapshot, answer, call.trace, facts)
 
 
-def release(holdings: Holdings, team: Team) -> None:
-    try:
-        holdings.close()
-    finally:
-        team.close()
+def release(holdings: Holdings, team: Team, process: int) -> None:
+    """Close what a session has, once or again; not in a fork of its process, where its threads do not exist."""
+
+    def close() -> None:
+        try:
+            holdings.close()
+        finally:
+            team.close()
+
+    if os.getpid() == process:
+        uninterrupted(close)
 
 
 class Method:
@@ -165,7 +191,9 @@ def check_graph(name: str, graph: Any) -> None:
         stored = str(path).endswith(SUFFIX) or is_store(Path(os.fsdecode(path)))
         got, do = f"the path {path!r}", f"open it with isthmus.open({path!r})" if stored else f"read it with isthmus.read({path!r})"
     elif kind.__module__.startswith("networkx"):
-        got, do = f"a NetworkX {kind.__name__}", "make one with isthmus.read(networkx.to_pandas_edgelist(...))"
+        got, do = f"a NetworkX {kind.__name__}", f"make one with {from_networkx(graph)}"
+    elif isinstance(graph, Session):
+        got, do = str(graph), f"call session.{name}(...)"
     elif graph is None:
         got, do = "None", "open a store with isthmus.open, or read edges with isthmus.read"
     else:
@@ -174,6 +202,9 @@ def check_graph(name: str, graph: Any) -> None:
 
 
 def check_program(program: Any) -> None:
+    name = program if isinstance(program, str) else getattr(program, "__name__", "")
+    if not isinstance(program, Program) and name in ALGORITHMS:
+        raise OptionError(f"run: expected a program, got the algorithm {name}; call isthmus.{name}(graph, ...)")
     if not isinstance(program, Program):
         what = type(program).__name__
-        raise OptionError(f"expected a program, got {what}; decorate a message with @isthmus.monotone or @isthmus.accumulative")
+        raise OptionError(f"run: expected a program, got {what}; decorate a message with @isthmus.monotone or @isthmus.accumulative")

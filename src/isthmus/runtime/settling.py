@@ -42,7 +42,7 @@ NO_ROWS = Rows(*(np.empty(0, np.int64) for _ in range(4)))
 Settle = Callable[..., tuple[int, int, int]]
 
 
-def worth_it(trace: Trace, side: Side) -> bool:
+def should_settle(trace: Trace, side: Side) -> bool:
     """Whether to settle: the graph has long paths, judging by the iterations so far, and no vertex is split over partitions."""
     parts = side.partitions
     if len(trace) != STEPS or len(parts) < 2 or trace.total("active_edges") * FEW_EDGES > side.lists.arcs:
@@ -67,6 +67,8 @@ def make_piles(memory: Array, vertices: int) -> tuple[Array, Array, Array]:
     marks = memory[12 * vertices : 13 * vertices]
     marks[:] = 0
     return marks, queues[:vertices], queues[vertices:]
+
+NO_STARTS = np.empty(0, np.uint32)
 
 
 class SettlingPartitions(Work):
@@ -154,7 +156,7 @@ class SettlingPartitions(Work):
         def work(member: int) -> None:
             start = clock()
             used, vertices, edges = self._settle(
-                parts.first[unit], parts.last[unit], place.base, place.weight_base, sizes.now.settled_edges, self._sign, self._delta,
+                parts.first[unit], parts.last[unit], NO_STARTS, place.base, place.weight_base, sizes.now.settled_edges, self._sign, self._delta,
                 lists.begins, lists.ends, place.targets, weights, self._state.arrays, self._state.params,
                 self._marks, *self._piles[member], self._outer[member], 0,
             )  # fmt: skip

@@ -162,7 +162,7 @@ class Shift:
         schedule, standing = self.schedule, self.standing
         if schedule.alone and standing.running:
             return NONE
-        self.work.look(schedule, standing)
+        self.work.update_pending(schedule, standing)
         unit = schedule.run(standing)
         if unit != NONE:
             standing.started(unit)
@@ -192,10 +192,13 @@ class Shift:
             delivery = self._arrived[unit].popleft()
             self.standing.ready.remove(unit)
         pieces = self.work.pieces(unit, delivery)
-        delivery.pieces_left = len(pieces)
-        self._pieces = [(unit, delivery, piece) for piece in reversed(pieces)]
+        self._hand_out(unit, delivery, pieces)
         if not pieces:
             self._end(unit, delivery)
+
+    def _hand_out(self, unit: int, delivery: Delivery, pieces: list[Piece]) -> None:
+        delivery.pieces_left = len(pieces)
+        self._pieces = [(unit, delivery, piece) for piece in reversed(pieces)]
 
     def _count(self, delivery: Delivery, seconds: float) -> bool:
         """Count a finished piece; returns whether it was the delivery's last."""
@@ -205,26 +208,34 @@ class Shift:
             return delivery.pieces_left == 0
 
     def _finish(self, unit: int, delivery: Delivery, number: int) -> None:
-        """Run a delivery again as often as the schedule says, in this member alone: the others work on the next delivery by now."""
+        """End a delivery, or run it again: by all members if they wait for it, else by this one, as the others work on the next."""
         try:
-            self._run_again(unit, delivery, number)
+            if not self.schedule.alone:
+                self._run_again(unit, delivery, number)
+            elif pieces := self._again(unit, delivery):
+                self._hand_out(unit, delivery, pieces)
+                self.arrivals.put(None)
+                return
             self._end(unit, delivery)
         except BaseException:
             self._fail(delivery)
             raise
 
     def _run_again(self, unit: int, delivery: Delivery, number: int) -> None:
-        runs = 1
-        while self.schedule.again(unit, runs) and not self.failed:
-            start = clock()
-            pieces = self.work.again(unit, delivery)
-            if not pieces:
-                break
-            runs += 1
+        start = clock()
+        while pieces := self._again(unit, delivery):
             for piece in pieces:
                 piece(number)
-            with self._counting:
-                self.worked += clock() - start
+        with self._counting:
+            self.worked += clock() - start
+
+    def _again(self, unit: int, delivery: Delivery) -> list[Piece]:
+        """The pieces of a delivery's next run; none if there is nothing more to do."""
+        if self.failed or not self.schedule.again(unit, 1 + delivery.further_runs):
+            return []
+        pieces = self.work.again(unit, delivery)
+        delivery.further_runs += bool(pieces)
+        return pieces
 
     def _fail(self, delivery: Delivery) -> None:
         """End the shift, and free the buffer of a delivery, so that a member waiting for one can see that the shift is over."""
@@ -256,7 +267,7 @@ class HereShift(Shift):
         yield from self.work.fetch(unit, self.channel)
 
     def _hear(self) -> None:
-        if not self._sources:
+        if not self._sources or (self.schedule.alone and self.standing.running):  # fetching may wait for a buffer that runs again
             return super()._hear()
         unit, source = self._sources[0]
         delivery = next(source, None)

@@ -26,13 +26,13 @@ class TaskWork(Work):
         unused: Done,
     ) -> None:  # fmt: skip
         self.tasks, self.held = tasks, held
-        self._frontier, self._link, self._buffers, self._worker = frontier, link, buffers, worker
+        self.frontier, self._link, self._buffers, self._worker = frontier, link, buffers, worker
         self._done, self._unused = done, unused
         self._numbers = itertools.count()
 
     def fetch(self, unit: int, channel: int) -> Iterator[Delivery]:
         task = self.tasks[unit]
-        for delivery in task.engine.deliver(task, self._frontier, self._link, self._buffers.take, channel):
+        for delivery in task.engine.deliver(task, self.frontier, self._link, self._buffers.take, channel):
             moved = self._link.take(channel)
             if moved is not None:
                 delivery.moved, delivery.bytes, delivery.requests = moved, moved.bytes, moved.requests
@@ -43,12 +43,10 @@ class TaskWork(Work):
         return list(enumerate(self.held, len(self.tasks)))
 
     def pieces(self, unit: int, delivery: Delivery) -> list[Piece]:
-        return self._worker.pieces(delivery, self._frontier)
+        return self._worker.pieces(delivery, self.frontier)
 
     def again(self, unit: int, delivery: Delivery) -> list[Piece]:
-        pieces = self._worker.again(delivery, self._frontier)
-        delivery.further_runs += bool(pieces)
-        return pieces
+        return self._worker.again(delivery, self.frontier)
 
     def finished(self, unit: int, delivery: Delivery) -> None:
         self._done(delivery)

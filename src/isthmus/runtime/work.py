@@ -46,7 +46,7 @@ class Work(ABC):
     def evict(self, unit: int) -> None:  # noqa: B027
         """Free the place of a unit."""
 
-    def look(self, schedule: Schedule, standing: Standing) -> None:  # noqa: B027
+    def update_pending(self, schedule: Schedule, standing: Standing) -> None:  # noqa: B027
         """Bring `standing.pending` up to date, before the schedule is asked what to run."""
 
     def same_as(self, other: Work) -> bool:

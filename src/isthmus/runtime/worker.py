@@ -17,6 +17,7 @@ from isthmus.frontier import Frontier
 from isthmus.kernels import rows
 from isthmus.link.link import Array
 from isthmus.programs.program import Program, State
+from isthmus.runtime.launches import Launches
 from isthmus.runtime.work import Piece
 from isthmus.threads import Team
 
@@ -26,9 +27,12 @@ NO_WEIGHTS = np.empty(0, np.int32)
 class Worker:
     """Applies a program's compiled loops to deliveries."""
 
-    def __init__(self, module: ModuleType, program: Program, state: State, team: Team, least_again: int = 0) -> None:
+    def __init__(
+        self, module: ModuleType, program: Program, state: State, team: Team, least_again: int = 0, launches: Launches | None = None
+    ) -> None:
         self._module, self._program, self._state, self._team = module, program, state, team
         self._least_again = least_again  # the fewest edges for which a further run pays
+        self._launches = launches  # on a modelled device
         self.choose_loops()
 
     def choose_loops(self) -> None:
@@ -53,6 +57,8 @@ class Worker:
         if marked is None:
             return []
         delivery.again_edges += int(marked.lengths.sum())
+        if self._launches is not None:
+            self._launches.again(marked)
         return self._rows(delivery, marked, frontier)
 
     def marked(self, delivery: Delivery, frontier: Frontier) -> Rows | None:
@@ -81,7 +87,14 @@ class Worker:
 
     def pieces(self, delivery: Delivery, frontier: Frontier) -> list[Piece]:
         edges = delivery.edges
-        return self._rows(delivery, edges, frontier) if isinstance(edges, Rows) else self._runs(delivery, edges, frontier)
+        if self._launches is not None:
+            self._launches.begin(delivery, edges, frontier)
+        return self._rows(delivery, edges, frontier) if isinstance(edges, Rows) else self._ranges(delivery, edges, frontier)
+
+    @property
+    def _before(self) -> tuple[Array, ...]:
+        """The state that a run's sources read."""
+        return self._state.arrays if self._launches is None else self._launches.arrays
 
     def _rows(self, d: Delivery, lists: Rows, frontier: Frontier) -> list[Piece]:
         ends = np.cumsum(lists.lengths)
@@ -90,13 +103,13 @@ class Worker:
         firsts = np.searchsorted(ends, cuts[:-1], "right")
         skips = cuts[:-1] - (ends[firsts] - lists.lengths[firsts])
         weights = NO_WEIGHTS if d.weights is None else d.weights
-        arrays, loop, state = d.task.side.lists.arrays, self._rows_loop, self._state
+        arrays, loop, state, before = d.task.side.lists.arrays, self._rows_loop, self._state, self._before
 
         def piece(k: int) -> Piece:
             def work(member: int) -> None:
                 frontier.used[member] = loop(
                     lists.vertices, lists.begins, lists.weight_begins, lists.lengths, firsts[k], skips[k], cuts[k + 1] - cuts[k],
-                    *arrays, d.targets, weights, state.arrays, state.params,
+                    *arrays, d.targets, weights, state.arrays, before, state.params,
                     frontier.next_marks, frontier.queues[member], frontier.used[member],
                 )  # fmt: skip
 
@@ -104,27 +117,27 @@ class Worker:
 
         return [piece(k) for k in range(cuts.size - 1)]
 
-    def _runs(self, d: Delivery, runs: Ranges, frontier: Frontier) -> list[Piece]:
+    def _ranges(self, d: Delivery, ranges: Ranges, frontier: Frontier) -> list[Piece]:
         weights = NO_WEIGHTS if d.weights is None else d.weights
-        lists, loop, state = d.task.side.lists, self._range_loop, self._state
+        lists, loop, state, before = d.task.side.lists, self._range_loop, self._state, self._before
 
         def piece(run: int, begin: int, end: int, first: int, last: int) -> Piece:
-            base, weight_base = runs.base[run], runs.weight_base[run]
+            base, weight_base = ranges.base[run], ranges.weight_base[run]
 
             def work(member: int) -> None:
                 frontier.used[member] = loop(
                     first, last, begin, end, base, weight_base, frontier.marks, frontier.all_active,
-                    *lists.arrays, d.targets, weights, state.arrays, state.params,
+                    *lists.arrays, d.targets, weights, state.arrays, before, state.params,
                     frontier.next_marks, frontier.queues[member], frontier.used[member],
                 )  # fmt: skip
 
             return work
 
         found = []
-        for run in range(runs.first.size):
-            cuts = runs.begin[run] + even_cuts(int(runs.end[run] - runs.begin[run]))
-            firsts = np.maximum(np.searchsorted(lists.begins, cuts[:-1], "right") - 1, runs.first[run])
-            lasts = np.minimum(np.searchsorted(lists.begins, cuts[1:] - 1, "right"), runs.last[run])
+        for run in range(ranges.first.size):
+            cuts = ranges.begin[run] + even_cuts(int(ranges.end[run] - ranges.begin[run]))
+            firsts = np.maximum(np.searchsorted(lists.begins, cuts[:-1], "right") - 1, ranges.first[run])
+            lasts = np.minimum(np.searchsorted(lists.begins, cuts[1:] - 1, "right"), ranges.last[run])
             found += [piece(run, cuts[k], cuts[k + 1], firsts[k], lasts[k]) for k in range(cuts.size - 1)]
         return found
 

@@ -6,7 +6,9 @@ run goes to the end of the next level, so that others can activate its vertices 
 while transfers are pending and no first run is waiting. The partition that has run most often is evicted for the next
 transfer. The iteration ends when every high-value partition has run once.
 
-Where this differs: Figure 10 sets no limit on levels, so k = near bandwidth / link bandwidth limits runs here. Its line 13
+Where this differs: Figure 10 sets no limit on levels. Section 5.1 expects k <= 20, the ratio of near and link bandwidth for 224 and
+11.4 GB/s, so here k limits runs: that ratio, but at most 20. (For the P100 of its evaluation, 732 GB/s, the ratio is 64. A kernel
+that pushes along edges reaches 28.7 % of the bandwidth, which makes it 18.) Its line 13
 may evict a partition that has not run yet, and it re-runs partitions without active vertices; we do neither. We first evict
 partitions left from the last iteration that are no longer of high value; Figure 10 does not mention those. The release has
 the queue switched off.
@@ -21,9 +23,12 @@ from isthmus.schedule.schedule import FAR, NEAR, Array, Schedule, Standing, firs
 UNDER_WAY = 2  # transfers at once: one moves and one waits, so that the link is never idle; more would only take places
 
 
+LEVELS = 20  # Scaph, section 5.1: k is not expected to be larger
+
+
 def levels(near_bandwidth: float, link_bandwidth: float) -> int:
-    """How often a partition may run in one iteration: about 20 for 224 and 11.4 GB/s (Scaph, section 5.1)."""
-    return max(1, round(near_bandwidth / link_bandwidth))
+    """How often a partition may run in one iteration: 20 for 224 and 11.4 GB/s (Scaph, section 5.1), fewer for a faster link."""
+    return min(LEVELS, max(1, round(near_bandwidth / link_bandwidth)))
 
 
 class Levels(Schedule):
@@ -62,6 +67,3 @@ class Levels(Schedule):
     def first_run_waits(self, standing: Standing) -> bool:
         """Whether a near partition waits for its first run; if so, `pending` is not needed."""
         return bool(((standing.places == NEAR) & (standing.runs == 0) & self._wanted).any())
-
-
-

@@ -12,10 +12,10 @@ from isthmus.schedule.schedule import NONE, Schedule, Standing
 
 
 class Plain(Schedule):
-    """Units in the given order. `again`: the most further runs of each; without it there are none."""
+    """Units in the given order. `again`: the most further runs of each; without it there are none. `alone`: one at a time."""
 
-    def __init__(self, order: Sequence[int], again: Sequence[int] | None = None) -> None:
-        self._order, self._again = order, again
+    def __init__(self, order: Sequence[int], again: Sequence[int] | None = None, alone: bool = False) -> None:
+        self._order, self._again, self.alone = order, again, alone
 
     def fetch(self, standing: Standing) -> int:
         asked = len(standing.sent)

@@ -70,7 +70,7 @@ class Schedule(ABC):
     """Decides by a standing what to do next; NONE: nothing at the moment."""
 
     under_way: int | None = None  # units on their way at once; None: one for every reader
-    alone = False  # whether units run one at a time
+    alone = False  # whether units run one at a time, each by all members
     stays = False  # whether units stay near when they have run, so that they can run again
 
     @abstractmethod

@@ -2,7 +2,7 @@
 
 It is for graphs with long paths, where each of many iterations would read little. Instead of one step in all partitions, it
 finishes one partition after another. Updates to another partition wait there. A far partition is fetched when no near one
-has work. A search so reads a road network about once.
+has work. This way a search reads a road network about once.
 
 It also predicts the next partition: if the last two fetched were neighbours, it fetches the one after them in the same
 direction, unless that was fetched before.

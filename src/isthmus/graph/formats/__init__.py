@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.checks import above_0, is_real, whole
+from isthmus.checks import above_0, flag, is_real, whole
 from isthmus.errors import GraphFormatError, OptionError, PluginError
 from isthmus.graph.edges import EdgeSource
-from isthmus.graph.files import is_address
+from isthmus.graph.files import address, is_address
 from isthmus.graph.formats.format import Format, Option, unknown_option
 from isthmus.messages import option
 from isthmus.plugins import Catalogue, entry_points
@@ -70,6 +70,8 @@ class ReadOptions:
         if not isinstance(self.comments, str):
             raise OptionError(f"comments: expected characters that start a comment line, got {self.comments!r}")
         above_0("max_expansion", self.max_expansion)
+        flag("header", self.header)
+        flag("allow_negative", self.allow_negative)
         if self.vertices is not None and self.ids == "string":
             raise OptionError("vertices: a count means ids 0, 1, 2, ...; it does not go with string ids")
 
@@ -106,7 +108,7 @@ def open_source(what: Any, options: ReadOptions) -> EdgeSource:
     path = Path(what)
     if not path.exists():
         if is_address(what):
-            raise GraphFormatError(f"{what}: is an address, expected a file on this machine; download it first")
+            raise GraphFormatError(f"{address(what)}: is an address, expected a file on this machine; download it first")
         raise GraphFormatError(f"{path}: no such file")
     if not path.is_file() and not path.is_dir():
         raise GraphFormatError(f"{path}: is a pipe or a device; expected a file, which can be read more than once")

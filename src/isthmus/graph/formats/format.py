@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -57,7 +58,7 @@ class Format:
     def open(self, path: Path, options: ReadOptions) -> EdgeSource:
         """The edges of a file; an error if an option does not apply."""
         self.refuse(path, options)
-        return self.open_path(path, options.with_own(self.settled(path, options.own)))
+        return self.open_path(path, options.with_own(self.own_values(path, options.own)))
 
     def refuse(self, path: Path, options: ReadOptions) -> None:
         """Raise an error for options that the format does not use."""
@@ -66,8 +67,8 @@ class Format:
             if not used and getattr(options, each.name) != each.default:
                 raise OptionError(f"{path}: is {self.words or f'of format {self.name}'}; {option(each.name)} does not apply to it")
 
-    def settled(self, path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Values of all options that only this format has."""
+    def own_values(self, path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of the options that only this format has: as given, else their defaults."""
         known = {option.name: option for option in self.options}
         unknown = sorted(set(given) - set(known))
         if unknown:
@@ -78,5 +79,7 @@ class Format:
 def unknown_option(names: list[str], more: str = "") -> OptionError:
     from isthmus.graph.build import CLEANING, READING
 
-    known = ", ".join(sorted((READING | CLEANING) - {"own"}))
-    return OptionError(f"unknown option {', '.join(names)}; known: {known}{f'; {more}' if more else ''}")
+    known = sorted((READING | CLEANING) - {"own"})
+    near = difflib.get_close_matches(names[0], known, 1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    return OptionError(f"unknown option {', '.join(names)}{hint}; known: {', '.join(known)}{f'; {more}' if more else ''}")

@@ -6,6 +6,7 @@ Parquet and Arrow files (`columns`) are read through the same class.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from itertools import pairwise
 from typing import Any
 
@@ -28,6 +29,7 @@ LAST_EXACT = 1 << 53  # above this, doubles cannot represent every integer
 STRING_EDGES = 1 << 16  # per block with string ids, which take many times their bytes during encoding
 STRING_BYTES = 1 << 20  # of the ids of such a block, unless a single edge has more
 INT32, INT64 = np.iinfo(np.int32), np.iinfo(np.int64)
+ARRAYS_USE = ("weight", "ids", "vertices", "allow_negative")  # options that arrays use
 WIDTHS = ("int32", "int64", "float64")  # types of weights, each wider than the ones before
 
 
@@ -56,12 +58,13 @@ class TableSource(EdgeSource):
         self.check_schema(schema, self.name)
         self._ignored = [field.name for field in schema if field.name not in self.columns]
         self._huge = False
+        self._unsigned = self.weighted and pa.types.is_unsigned_integer(value_type(schema.field(self._weight).type))
         maybe = [field.name for field in schema if field.name in self._ignored and is_number(field.type)]
         if maybe and not self.weighted and options.weight is None:
             self.notes = (naming.ignored(name, len(self._ignored), maybe[0]),)
 
     def _weight_column(self, names: list[str]) -> str | None:
-        """The column of the weights: the one asked for, else one that is named so."""
+        """The column of the weights: the one that was requested, else one with a usual name for weights."""
         asked = self.options.weight
         if asked is None:
             taken = (self.options.source, self.options.target)
@@ -97,7 +100,8 @@ class TableSource(EdgeSource):
                     hint = f" ({option('weight', naming.NONE)} reads no weights)" if self.options.weight is None else ""
                     raise GraphFormatError(f"{name}: column {column!r} holds {kind}, expected numbers as weights{hint}")
             elif not (pa.types.is_integer(kind) or is_string(kind)):
-                raise GraphFormatError(f"{name}: column {column!r} holds {kind}, expected integers or strings as ids")
+                hint = whole_hint(pa.types.is_floating(kind))
+                raise GraphFormatError(f"{name}: column {column!r} holds {kind}, expected integers or strings as ids{hint}")
             elif self.ids == "int" and is_string(kind):
                 raise GraphFormatError(f"{name}: column {column!r} holds {kind}, expected integers")
 
@@ -112,6 +116,8 @@ class TableSource(EdgeSource):
                 raise GraphFormatError(f"{self.name}: ids below 0 and above 2**63 - 1 in one table; no 64-bit type holds both")
             yield block
         self.weight_dtype = kind
+        if self._unsigned and kind == "float64":
+            self.notes = (*self.notes, naming.rounded(self.name))
 
     def _pieces(self) -> Iterator[tuple[int, Any]]:
         """(first row, rows) of blocks."""
@@ -123,7 +129,7 @@ class TableSource(EdgeSource):
             row += batch.num_rows
 
     def _cuts(self, batch: Any) -> list[int]:
-        """Where to cut a batch into blocks. Ids of a dictionary may be many times the bytes of the batch, so that they are counted."""
+        """Where to cut a batch into blocks. Decoded ids may take many times the bytes of the batch, so they are counted."""
         rows = batch.num_rows
         if self.ids != "string":
             return [*range(0, rows, sizes.now.block_edges), rows]
@@ -282,19 +288,40 @@ def as_key(values: Array) -> Array:
 def open_object(what: Any, options: ReadOptions) -> EdgeSource:
     """An edge source for a Python object."""
     if hasattr(what, "tocoo"):
+        refuse_unused("a matrix", options, ("weight", "allow_negative"))
         return from_matrix(what, options)
     if isinstance(what, list) and any(isinstance(item, tuple | list) for item in what):
         raise OptionError("a list of pairs could mean rows or columns; give (sources, targets[, weights]), for example tuple(zip(*edges))")
     if isinstance(what, tuple | list) and 2 <= len(what) <= 3:
+        refuse_unused("arrays", options, ARRAYS_USE)
         return from_columns([as_column(column) for column in what], options)
     if isinstance(what, np.ndarray) and what.ndim == 2 and what.shape[1] in (2, 3):
+        refuse_unused("arrays", options, ARRAYS_USE)
         return from_columns(list(what.T), options)
     if hasattr(what, "__arrow_c_stream__"):
+        refuse_unused("a table", options, ("source", "target", *ARRAYS_USE))
         return from_stream(what, options)
-    raise OptionError(
-        f"cannot read edges from {type(what).__name__}; expected a path, (sources, targets[, weights]) arrays, "
-        "a SciPy sparse matrix, or a table with __arrow_c_stream__"
-    )
+    raise OptionError(f"cannot read edges from {type(what).__name__}; {instead(what)}")
+
+
+def refuse_unused(what: str, options: ReadOptions, used: tuple[str, ...]) -> None:
+    """Raise an error for options that are for other inputs, as formats do for files."""
+    for each in fields(options):
+        if each.name not in (*used, "own") and getattr(options, each.name) != each.default:
+            raise OptionError(f"{each.name}: does not apply to {what}; leave it out")
+
+
+def instead(what: Any) -> str:
+    """What to give instead of an object that holds no edges, for messages."""
+    if type(what).__module__.startswith("networkx"):
+        return f"read it with {naming.from_networkx(what)}"
+    if hasattr(what, "store") and hasattr(what, "snapshot"):
+        return "it is a graph already, which algorithms take as it is"
+    if isinstance(what, np.ndarray) and what.ndim == 2 and what.shape[0] == what.shape[1]:
+        return "an adjacency matrix is read as a sparse one: isthmus.read(scipy.sparse.csr_array(matrix))"
+    if hasattr(what, "collect"):
+        return "collect() it first"
+    return "expected a path, (sources, targets[, weights]) arrays, a SciPy sparse matrix, or a table such as a data frame"
 
 
 def as_column(given: Any) -> Array:
@@ -331,6 +358,8 @@ def from_columns(columns: list[Array], options: ReadOptions) -> EdgeSource:
     """Edges from arrays (sources, targets) or (sources, targets, weights)."""
     if len({column.shape for column in columns}) != 1 or columns[0].ndim != 1:
         raise OptionError(f"expected arrays of one length, got shapes {', '.join(str(c.shape) for c in columns)}")
+    if options.weight not in (None, naming.NONE) and not (len(columns) == 3 and options.weight in ("weight", 3, "3")):
+        raise OptionError(f"weight: expected weights as a third array, or {naming.NONE!r}, got {options.weight!r}")
     columns = columns[:2] if options.weight == naming.NONE else columns
     names = ["source", "target", "weight"][: len(columns)]
     table = pa.table({name: as_arrow(column, name) for name, column in zip(names, columns, strict=True)})
@@ -351,13 +380,21 @@ def as_arrow(column: Array, name: str) -> Any:
     if name != "weight" and not column.size and column.dtype == np.float64:
         column = column.astype(np.int64)
     if name != "weight" and column.dtype.kind not in "iuUSO":
-        raise GraphFormatError(f"arrays: {name} holds {column.dtype}, expected integers or strings as ids")
+        hint = whole_hint(column.dtype.kind == "f")
+        raise GraphFormatError(f"arrays: {name} holds {column.dtype}, expected integers or strings as ids{hint}")
     try:
         return pa.array(np.ascontiguousarray(column, column.dtype.newbyteorder("=")))
     except (pa.ArrowException, OverflowError, UnicodeError) as error:
-        raise GraphFormatError(
-            f"arrays: {name} holds {column.dtype} that cannot be read: {error}; expected integers or strings, not both"
-        ) from error
+        if column.dtype == object and all(isinstance(value, int) for value in column.tolist()):
+            value = max(column.tolist(), key=abs)
+            raise GraphFormatError(f"arrays: {name}: expected numbers that fit 64 bits, got {value}") from error
+        expected = "numbers as weights" if name == "weight" else "integers or strings, not both"
+        raise GraphFormatError(f"arrays: {name} holds {column.dtype} that cannot be read ({error}); expected {expected}") from error
+
+
+def whole_hint(real: bool) -> str:
+    """What to do with ids that are real numbers, which pandas makes of whole ones beside a gap."""
+    return "; if they are whole numbers, convert them: .astype('int64')" if real else ""
 
 
 def sample_table(source: TableSource, table: Any, count: int) -> EdgeBlock:
@@ -373,9 +410,11 @@ def from_matrix(matrix: Any, options: ReadOptions) -> EdgeSource:
     """A SciPy sparse matrix: entry (i, j) is the edge from i to j; its value the weight, unless boolean."""
     if matrix.shape[0] != matrix.shape[1]:
         raise GraphFormatError(f"matrix: expected as many rows as columns, got {matrix.shape[0]} x {matrix.shape[1]}")
+    if options.weight not in (None, naming.NONE):
+        raise OptionError(f"weight: the entries of a matrix are its weights; expected {naming.NONE!r} to read none, got {options.weight!r}")
     entries = matrix.tocoo()
     columns = [np.asarray(entries.row), np.asarray(entries.col)]
-    if entries.data.dtype != np.bool_ and options.weight != "none":
+    if entries.data.dtype != np.bool_ and options.weight is None:
         columns.append(np.asarray(entries.data))
     kept = ReadOptions(vertices=matrix.shape[0], allow_negative=options.allow_negative)
     source = from_columns(columns, kept)

@@ -28,6 +28,8 @@ from isthmus.threads import Pool
 
 STRING_CHUNK = 512 << 10  # for string ids, which take some twenty times their bytes during encoding
 LOOK = 100  # lines that decide between integers and strings
+LAST_EXACT = 1 << 53  # above this, doubles cannot represent every integer
+ROUNDED = 1 << 16  # among the flags of a block: doubles may have rounded weights
 INTEGER = re.compile(rb"-?[0-9]+")
 TWO_INTEGERS = re.compile(rb"\s*-?[0-9]+([ \t]+)-?[0-9]+(?=\s|$)")
 WORD = re.compile(rb'"[^"]*"|\S+')
@@ -184,7 +186,7 @@ class TextSource(EdgeSource):
         self.notes = tuple(self._doubts())
 
     def _wanted(self, names: list[str]) -> tuple[str | int | None, ...]:
-        """Columns of source, target and weight: as asked for, else by the usual names in the header, else by position."""
+        """Columns of source, target and weight: as requested, else by the usual names in the header, else by position."""
         asked = (self.options.source, self.options.target, self.options.weight)
         free = [name for name in names if name not in asked]
         source, target, weight = (naming.known(free, usual) for usual in (naming.SOURCE, naming.TARGET, naming.WEIGHT))
@@ -207,14 +209,20 @@ class TextSource(EdgeSource):
             yield naming.ignored(self.name, self._fields - used, free + 1)
 
     def _first_is_names(self) -> bool:
-        """Whether the first line holds names: usual ones, or words where all other ids are numbers."""
+        """Whether the first line holds names: usual ones, words where all other ids are numbers, or a word above a column of numbers."""
         ends = [self._ends(line) for line in self._lines]
         if not ends or len(ends[0]) < 2:
             return False
         first, others = ends[0], ends[1:]
         whole = [[bool(INTEGER.fullmatch(field)) for field in pair] for pair in others]
         words = not any(INTEGER.fullmatch(field) for field in first)
-        return naming.look_like_names(*(unquoted(field) for field in first)) or (words and bool(whole) and all(map(all, whole)))
+        if naming.look_like_names(*(unquoted(field) for field in first)) or (words and bool(whole) and all(map(all, whole))):
+            return True
+        rows = [fields_of(line, self._separator) for line in self._lines]
+        return len(rows) > 1 and any(
+            not is_number(column[0]) and all(map(is_number, column[1:]))
+            for at, column in enumerate(zip(*rows, strict=False)) if at not in self._columns[:2]
+        )  # fmt: skip
 
     def _ends(self, line: bytes) -> list[bytes]:
         """The fields of source and target, as far as there are any."""
@@ -260,6 +268,8 @@ class TextSource(EdgeSource):
             self._before += lines
             self._note(flags)
             yield block
+        if self._flags & ROUNDED:
+            self.notes = (*self.notes, naming.rounded(self.name))
         large = bool(self._flags & kernels.SAW_LARGE_WEIGHT)
         self.weight_dtype = "float64" if self._flags & kernels.SAW_FRACTION else "int64" if large else "int32"
 
@@ -287,6 +297,8 @@ class TextSource(EdgeSource):
         if flags & kernels.SAW_LARGE_WEIGHT and not flags & kernels.SAW_FRACTION:  # doubles may have rounded them
             block, flags = parse(text, lines, np.empty(lines, np.int64), skipped)
         block.done = done
+        if flags & kernels.SAW_FRACTION and block.weights is not None and (np.abs(block.weights) >= LAST_EXACT).any():
+            flags |= ROUNDED
         return block, lines + skipped, flags
 
     def _parse_integers(self, text: Array, lines: int, weights: Array | None, skipped: int) -> tuple[EdgeBlock, int]:
@@ -389,6 +401,14 @@ def fields_of(line: bytes, separator: int) -> list[bytes]:
         mark += rb'(?=(?:[^"]*"[^"]*")*[^"]*$)'
         line = line[:4096]
     return [field.strip() for field in re.split(mark, line)]
+
+
+def is_number(field: bytes) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
 
 
 def unquoted(field: bytes) -> str:

@@ -10,10 +10,11 @@ from isthmus.policies.policy import Cheapest
 from isthmus.policies.recipe import UNTIL_SETTLED, Recipe
 
 PACKING = {  # where lists can be packed while others cross the link
-    "policy": Cheapest(packs=True), "cache": "vertices", "recompute": False, "weighs_launches": True,
+    "policy": Cheapest(packs=True), "cache": "vertices", "weighs_launches": True,
     "further_runs": dict.fromkeys(("filter", "zero_copy", "compaction", "cache"), UNTIL_SETTLED),  # use near edges before more are read
 }  # fmt: skip
 RECIPE = Recipe(
-    "auto", Cheapest(), "partitions", settle=True, merge=True, correct=True, ahead=True, recompute=True, modelled=PACKING,
+    "auto", Cheapest(), "partitions", settle=True, merge=True, correct=True, ahead=True, recompute=True, best_first=True,
+    modelled=PACKING,
     words="the cheapest by this link's measured rates", colour="ink", dash="-", place=8,
 )  # fmt: skip

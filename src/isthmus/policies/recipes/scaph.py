@@ -1,6 +1,18 @@
 """Scaph (Zheng et al., ATC 2020): high-value partitions move whole and run again; of others active lists are packed.
 
 `policies/scaph.py` describes the variants that its evaluation compares (`scaph:hvsp`, ...).
+
+Re-runs before the end of an iteration need a program whose answer does not depend on the order of propagation. Where it does,
+partitions are still chosen by value, low-value ones are packed, and high-value ones stay near, but each runs once in an iteration:
+
+- Minimum spanning forests: a round chooses by components that only change at its end, so a second run of a partition would
+  find what the first found. Vertices without an edge that leaves their component become inactive, which lowers the value of partitions.
+- Inference of a layered network: a layer must be complete before it sends. Every edge is used in one iteration only, so
+  nothing that stayed near is used again.
+- Circuits: conjugate gradients need sums over all vertices after every pass. Relaxation, which Scaph ran, needs none, and its re-runs help,
+  but it takes many more passes (`programs/circuit.py`).
+
+Programs that follow both sides of a directed graph keep partitions in an ordinary cache instead of the queue.
 """
 
 from __future__ import annotations
@@ -25,7 +37,7 @@ def compared(variant: str) -> Recipe:
 
 
 RECIPE = Recipe(
-    "scaph", scaph.ByValue("scaph", scaph.VARIANTS["scaph"]), "partitions", combine="whole apart", queue=True, turns=False, deltas=True,
+    "scaph", scaph.ByValue("scaph", scaph.VARIANTS["scaph"]), "partitions", combine="whole apart", queue=True, bottom_up=False, deltas=True,
     words="by the value of partitions", colour="resident", dash="-.", place=6,
     variants={variant: partial(compared, variant) for variant in scaph.VARIANTS},
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Two threads relaxing towards each other: an improvement that arrives while a vertex is being followed must count."""
+"""Shortest paths by delta-stepping: an improvement that arrives while a vertex is being followed must count; buckets without room."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Triangles and clustering coefficients against their definitions, NetworkX and LDBC's outputs."""
+"""Triangles and clustering coefficients against their definitions, NetworkX and LDBC's outputs.
+
+Tests `programs/triangle_count.py` and `programs/local_clustering_coefficient.py`.
+"""
 
 from __future__ import annotations
 

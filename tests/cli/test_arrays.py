@@ -1,4 +1,4 @@
-"""`isthmus run nn_inference`: the same answer as by its function, arrays from files, and mistakes in them."""
+"""Array files for `isthmus run nn_inference`: the same answer as by its function, and mistakes in them."""
 
 from __future__ import annotations
 

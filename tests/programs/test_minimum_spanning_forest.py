@@ -111,3 +111,9 @@ def test_no_vertex_and_no_edge():
 def test_without_in_edges_it_says_so():
     with pytest.raises(ist.StoreError, match=r"minimum_spanning_forest follows in-edges, and .* was stored without them"):
         ist.minimum_spanning_forest(build([(0, 1, None)], 2, True, in_edges=False))
+
+
+def test_a_sum_that_is_too_large_is_noted():
+    graph = ist.read((np.array([0, 1]), np.array([1, 2]), np.array([1.7e308, 1.7e308])), directed=False)
+    with pytest.warns(ist.IsthmusWarning, match="add up to more than float64 holds: total_weight is infinite"):
+        assert np.isinf(ist.minimum_spanning_forest(graph).summary()["result"]["total_weight"])

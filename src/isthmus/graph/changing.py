@@ -1,0 +1,477 @@
+"""A graph that changes by batches, in memory: packed lists of out-edges and, if it is directed, of in-edges.
+
+A batch is applied in two steps. `prepare` finds out what it changes and touches nothing, so a batch that is refused leaves no trace.
+`commit` changes the lists. Between the two, programs that keep their answers current correct them on the old edges.
+
+The graph stays simple: an edge that exists is not inserted twice. Removed vertices leave no hole: the last vertices take their numbers.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from isthmus import sizes
+from isthmus.errors import BatchError, GraphFormatError, StoreError
+from isthmus.graph.changing_ids import UNKNOWN, ChangingIds
+from isthmus.graph.far import FarArray
+from isthmus.graph.files import Array
+from isthmus.graph.graph import Graph
+from isthmus.graph.ids import Ids
+from isthmus.graph.lists import Lists
+from isthmus.graph.packed_lists import PackedLists, SideChanges
+from isthmus.graph.snapshot import Snapshot
+from isthmus.kernels import packed
+from isthmus.kernels.packed import DELETE, INSERT, NOTHING, REWEIGH
+from isthmus.threads import Team
+
+NOBODY = np.empty(0, np.int64)
+FEW_WEIGHTS = np.empty(0, np.int32)
+
+
+@dataclass
+class Edits:
+    """A batch as its sender wrote it, in order of arrival: per row a wish (INSERT, DELETE, REWEIGH) and an edge by user ids.
+
+    `added` and `removed` are vertices. A vertex of an inserted edge need not be added.
+    """
+
+    wishes: Array
+    sources: Array
+    targets: Array
+    weights: Array | None = None
+    added: Array | None = None
+    removed: Array | None = None
+
+    def __len__(self) -> int:
+        return int(self.wishes.size)
+
+
+@dataclass
+class Change:
+    """What a batch does to a graph, by vertex numbers; made by `prepare`.
+
+    `out` has every arc that changes, and `into` the same arcs by their heads; they are the same for an undirected graph. Deleted arcs of
+    `out` have their old weights there; `old_weights` has the old weights of those that change.
+    """
+
+    number: int  # of the snapshot that it leads to
+    out: SideChanges
+    into: SideChanges
+    old_weights: Array
+    added: Array  # user ids of new vertices, which get the next numbers
+    removed: Array  # numbers of removed vertices, ascending
+    movers: Array  # after the change, vertex movers[i] takes the number holes[i]
+    holes: Array
+    vertices: int  # when it is done
+    counts: dict[str, int] = field(default_factory=dict)
+    edges: int = 0
+    self_loops: int = 0
+    negative: bool = False
+
+    @property
+    def vertices_between(self) -> int:
+        """Vertices while both the new and the removed ones have numbers."""
+        return self.vertices + int(self.removed.size)
+
+
+class ChangingSnapshot(Snapshot):
+    """A changing graph after some number of batches; valid until the next one."""
+
+    def __init__(self, graph: ChangingGraph) -> None:
+        out, into = graph.sides["out"], graph.sides["in"]
+        self._sides = graph.sides
+        self.number, self.path = graph.number, None
+        self.vertices, self.edges, self.arcs = out.vertices, graph.edges, out.arcs
+        self.directed, self.weighted, self.has_in_edges = graph.directed, graph.weighted, True
+        self.self_loops, self.negative_weights = graph.self_loops, graph.negative_weights
+        self.target_dtype = out.targets.dtype
+        self.weight_dtype = out.weights.dtype if graph.weighted else None
+        self._ids = graph.changing_ids
+        assert into.vertices == out.vertices
+
+    @property
+    def ids(self) -> Ids:  # type: ignore[override]
+        return self._ids.map()
+
+    @property
+    def order(self) -> str:  # type: ignore[override]
+        return "natural" if self.ids.is_natural else "hub"
+
+    def slots(self, side: str) -> int:
+        return self._sides[side].slots
+
+    def lists(self, side: str, verify: bool = True) -> Lists:
+        return self._sides[side].lists()
+
+    def far(self, side: str, weights: bool) -> list[FarArray]:
+        lists, name = self._sides[side], self.stored(side)
+        found = [FarArray(f"{name}.targets", self.target_dtype, lists.slots, memory=lists.targets)]
+        if weights and self.weighted:
+            found.append(FarArray(f"{name}.weights", self.weight_dtype, lists.slots, memory=lists.weights))
+        return found
+
+    def whole(self, array: FarArray, verify: bool = True) -> Array:
+        assert array.memory is not None
+        return array.memory
+
+    def naturals(self) -> Array | None:
+        return None if self.ids.is_natural else np.asarray(self.ids.places(np.arange(self.vertices)))
+
+    def from_naturals(self) -> Array | None:
+        return None if self.ids.is_natural else np.asarray(self.ids.numbers(0, self.vertices))
+
+    def out_degrees(self) -> Array:
+        return self.lists("out").degrees(np.uint32)
+
+    def identity(self) -> str:
+        raise StoreError("a changing graph has no fixed contents; save it, and use the store")
+
+
+class ChangingGraph(Graph):
+    """A graph in memory that takes batches. It is opened from any graph, and is one itself."""
+
+    def __init__(self, graph: Graph, threads: int | None = None, align: bool | None = None) -> None:
+        base = graph.snapshot
+        self.team = Team(threads)
+        self.lock = threading.RLock()  # held while a batch is applied, and while an algorithm runs
+        self.number = 0
+        self.edges, self.directed, self.weighted = base.edges, base.directed, base.weighted
+        self.self_loops, self.negative_weights = base.self_loops, base.negative_weights
+        self.has_in_edges, self.report, self.parallel = True, None, False
+        self.changing_ids = ChangingIds(base.ids.loaded(), base.vertices)
+        if graph.parallel:
+            self._refuse_parallel(graph)
+        out = self._packed(base, "out", align)
+        self.sides = {"out": out, "in": self._packed(base, "in", align) if base.directed else out}
+        self._take_snapshot()
+
+    def _refuse_parallel(self, graph: Graph) -> None:
+        lists, targets, _ = self.sides_of(graph.snapshot, "out")
+        found = self.team.split(lambda a, b: packed.has_parallel(*lists.arrays, targets, a, b), len(lists))
+        for v in [v for v in found if v >= 0][:1]:
+            self.team.close()
+            user = graph.ids.users(np.array([v]))[0]
+            remedy = "ingest it with parallel='min', 'sum' or 'drop'"
+            raise GraphFormatError(f"{graph} has parallel edges, for example at vertex {user!r}; {remedy}: a changing graph keeps one of each")
+
+    def _packed(self, base: Snapshot, side: str, align: bool | None) -> PackedLists:
+        if not base.has_in_edges and side == "in":
+            lists, targets, weights = transposed(self.sides_of(base, "out"))
+        else:
+            lists, targets, weights = self.sides_of(base, side)
+        return PackedLists(lists, targets, weights, self.team, align)
+
+    def sides_of(self, base: Snapshot, side: str) -> tuple[Lists, Array, Array | None]:
+        arrays = [base.whole(array) for array in base.far(side, True)]
+        return base.lists(side), arrays[0], arrays[1] if base.weighted else None
+
+    def _take_snapshot(self) -> None:
+        self.snapshot = ChangingSnapshot(self)
+        self.vertices, self.arcs = self.snapshot.vertices, self.snapshot.arcs
+
+    @property
+    def ids(self) -> Ids:  # type: ignore[override]
+        return self.changing_ids.map()
+
+    @property
+    def order(self) -> str:  # type: ignore[override]
+        return self.snapshot.order
+
+    @property
+    def path(self) -> Path | None:
+        return None
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Held by a run: no batch is applied meanwhile."""
+        with self.lock:
+            yield
+
+    # One vertex at a time
+
+    def _row(self, v: int, side: str = "out") -> tuple[int, int]:
+        return self.sides[side].row(v)
+
+    def _read(self, section: str, begin: int, end: int) -> Array:
+        side, _, kind = section.partition(".")
+        return self.sides[side].targets[begin:end] if kind == "targets" else self.sides[side].weights[begin:end]
+
+    def _arcs_between(self, u: int, v: int) -> tuple[int, int]:
+        begin, end = self._row(u)
+        at = np.flatnonzero(self.sides["out"].targets[begin:end] == v)
+        return (begin + int(at[0]), begin + int(at[0]) + 1) if at.size else (begin, begin)
+
+    # Batches
+
+    def apply(self, edits: Edits, strict: bool = False) -> Change:
+        """Apply a batch."""
+        with self.lock:
+            change = self.prepare(edits, strict)
+            self.commit(change)
+            self.renumber(change)
+            return change
+
+    def prepare(self, edits: Edits, strict: bool = False) -> Change:
+        """Find out what a batch changes. Raises BatchError; nothing is changed yet.
+
+        `strict`: inserting an edge that exists, or deleting or reweighing one that does not, is an error.
+        """
+        added, us, vs, removed, counts = self._numbered(edits, strict)
+        wishes, weights = edits.wishes, self._weights_of(edits)
+        if removed.size:
+            gone_u, gone_v = self._edges_of(removed)
+            us, vs = np.concatenate([us, gone_u]), np.concatenate([vs, gone_v])
+            wishes = np.concatenate([wishes, np.full(gone_u.size, DELETE, np.uint8)])
+            weights = np.concatenate([weights, np.zeros(gone_u.size, weights.dtype)]) if weights.size else weights
+        n = self.vertices + added.size
+        if not self.directed:
+            us, vs = np.minimum(us, vs), np.maximum(us, vs)
+        order = sorted_pairs(us, vs, n)
+        su, sv = us[order], vs[order]
+        fresh = np.flatnonzero((su[1:] != su[:-1]) | (sv[1:] != sv[:-1])) + 1 if order.size else NOBODY
+        cuts = np.concatenate([[0], fresh, [order.size]]) if order.size else np.zeros(1, np.int64)
+        kind = self.sides["out"].targets.dtype
+        eu, ev = su[cuts[:-1]].astype(kind), sv[cuts[:-1]].astype(kind)
+        exists, old = self._look_up(eu, ev)
+        actions = np.empty(eu.size, np.uint8)
+        final = np.empty(eu.size if self.weighted else 0, old.dtype)
+        odd = np.full(2, len(edits), np.int64)
+        repeated, missing = packed.fold(order, cuts, wishes, weights, exists, old, actions, final, odd)
+        if strict and (repeated or missing):
+            raise self._refused(edits, odd)
+        net = np.flatnonzero(actions)
+        counts |= {"repeated": int(repeated), "missing": int(missing) + counts["missing"]}
+        return self._change(eu[net], ev[net], actions[net], final[net] if self.weighted else final, old[net] if self.weighted else old,
+                            added, removed, counts)  # fmt: skip
+
+    def _numbered(self, edits: Edits, strict: bool) -> tuple[Array, Array, Array, Array, dict[str, int]]:
+        """(ids of new vertices, both ends of every row by number, numbers of removed vertices, counts)."""
+        ids, n = self.changing_ids, self.vertices
+        us, vs = ids.numbers(edits.sources), ids.numbers(edits.targets)
+        inserts = edits.wishes == INSERT
+        unknown_u, unknown_v = us == UNKNOWN, vs == UNKNOWN
+        asked = [edits.added] if edits.added is not None else []
+        fresh = [edits.sources[inserts & unknown_u], edits.targets[inserts & unknown_v], *asked]
+        counts = {"missing": 0, "vertices_repeated": 0}
+        added = distinct(np.concatenate(fresh)) if sum(part.size for part in fresh) else edits.sources[:0]
+        if asked:
+            there = ids.numbers(added) != UNKNOWN
+            counts["vertices_repeated"] = int(np.count_nonzero(there))
+            if strict and there.any():
+                raise BatchError(f"vertex {added[there].tolist()[0]!r} is to be added, and exists already")
+            added = added[~there]
+        self._check_range(added)
+        removed = self._removed(edits, strict, counts)
+        if unknown_u.any() or unknown_v.any():
+            if added.size:
+                where = dict(zip(added.tolist(), range(n, n + added.size), strict=True))
+                for ends, users, unknown in ((us, edits.sources, unknown_u), (vs, edits.targets, unknown_v)):
+                    rows = np.flatnonzero(unknown)
+                    ends[rows] = [where.get(user, UNKNOWN) for user in users[rows].tolist()]
+            # What is deleted or reweighed at a vertex that does not exist is missing: as an edge from a number beyond all vertices.
+            beyond = n + added.size
+            us[us == UNKNOWN], vs[vs == UNKNOWN] = beyond, beyond
+        return added, us, vs, removed, counts
+
+    def _check_range(self, added: Array) -> None:
+        kind = self.sides["out"].targets.dtype
+        if self.vertices + added.size > np.iinfo(kind).max:
+            raise BatchError(f"the graph would have {self.vertices + added.size} vertices, more than {kind} numbers; ingest it again")
+
+    def _removed(self, edits: Edits, strict: bool, counts: dict[str, int]) -> Array:
+        if edits.removed is None or not edits.removed.size:
+            return NOBODY
+        users = distinct(edits.removed)
+        used = np.concatenate([edits.sources, edits.targets, *([edits.added] if edits.added is not None else [])])
+        both = np.flatnonzero(np.isin(used, users)) if users.dtype != object else np.array(
+            [i for i, user in enumerate(used.tolist()) if user in set(users.tolist())], np.int64
+        )
+        if both.size:
+            raise BatchError(f"vertex {used[both].tolist()[0]!r} is removed and used in the same batch; use two batches")
+        numbers = self.changing_ids.numbers(users)
+        counts["missing"] += int(np.count_nonzero(numbers == UNKNOWN))
+        if strict and counts["missing"]:
+            raise BatchError(f"vertex {users[numbers == UNKNOWN].tolist()[0]!r} is to be removed, and does not exist")
+        return np.sort(numbers[numbers != UNKNOWN])
+
+    def _weights_of(self, edits: Edits) -> Array:
+        if not self.weighted:
+            return FEW_WEIGHTS
+        kind = self.sides["out"].weights.dtype
+        return np.ones(len(edits), kind) if edits.weights is None else edits.weights.astype(kind)
+
+    def _edges_of(self, chosen: Array) -> tuple[Array, Array]:
+        """All edges that begin or end at some of these vertices, each once."""
+        found: list[tuple[Array, Array]] = []
+        for name in ("out", "in") if self.directed else ("out",):
+            lists = self.sides[name]
+            for v in chosen.tolist():
+                begin, end = lists.row(v)
+                others = lists.targets[begin:end].astype(np.int64)
+                here = np.full(others.size, v, np.int64)
+                found.append((here, others) if name == "out" else (others, here))
+        us, vs = (np.concatenate(column) for column in zip(*found, strict=True))
+        if not self.directed:
+            us, vs = np.minimum(us, vs), np.maximum(us, vs)
+        order = sorted_pairs(us, vs, self.vertices)
+        us, vs = us[order], vs[order]
+        fresh = np.ones(us.size, np.bool_)
+        fresh[1:] = (us[1:] != us[:-1]) | (vs[1:] != vs[:-1])
+        return us[fresh], vs[fresh]
+
+    def _look_up(self, us: Array, vs: Array) -> tuple[Array, Array]:
+        """Whether each edge exists, and its weight."""
+        out, into = self.sides["out"].arrays(), self.sides["in"].arrays()
+        exists, old = np.empty(us.size, np.uint8), np.empty(us.size if self.weighted else 0, out[3].dtype)
+
+        def part(first: int, last: int) -> None:
+            packed.find_edges(us, vs, first, last, self.vertices, *out, *into, exists, old)
+
+        if us.size <= sizes.now.few_changes:
+            part(0, us.size)
+        else:
+            pieces = np.linspace(0, us.size, 8 * self.team.size + 1).astype(np.int64).tolist()
+            self.team.each(lambda k: part(pieces[k], pieces[k + 1]), len(pieces) - 1)
+        return exists, old
+
+    def _refused(self, edits: Edits, odd: Array) -> BatchError:
+        row = int(odd.min())
+        u, v = edits.sources[row : row + 1].tolist()[0], edits.targets[row : row + 1].tolist()[0]
+        what = "is to be inserted, and exists already" if row == odd[0] else "does not exist"
+        return BatchError(f"row {row}: the edge {u!r} -> {v!r} {what}; nothing was applied (strict)")
+
+    def _change(
+        self, us: Array, vs: Array, actions: Array, weights: Array, old: Array, added: Array, removed: Array, counts: dict[str, int]
+    ) -> Change:
+        n = self.vertices + added.size
+        edges = self.edges + int(np.count_nonzero(actions == INSERT)) - int(np.count_nonzero(actions == DELETE))
+        loops = us == vs
+        self_loops = self.self_loops + int(np.count_nonzero(loops & (actions == INSERT))) - int(np.count_nonzero(loops & (actions == DELETE)))
+        if weights.size:
+            weights = np.where(actions == DELETE, old, weights)
+        if self.directed:
+            out, order = side_changes(us, vs, actions, weights, None), np.arange(us.size)
+            into = side_changes(vs, us, actions, weights, sorted_pairs(vs.astype(np.int64), us.astype(np.int64), n))
+        else:
+            twice = np.concatenate([np.arange(us.size), np.flatnonzero(~loops)])
+            ends, others = np.concatenate([us, vs[~loops]]), np.concatenate([vs, us[~loops]])
+            by_vertex = sorted_pairs(ends.astype(np.int64), others.astype(np.int64), n)
+            order = twice[by_vertex]
+            out = side_changes(ends, others, actions[twice], weights[twice] if weights.size else weights, by_vertex)
+            into = out
+        left = n - removed.size
+        holes, movers = removed[removed < left], np.setdiff1d(np.arange(left, n), removed)
+        names = {"inserted": INSERT, "deleted": DELETE, "reweighed": REWEIGH}
+        counts |= {name: int(np.count_nonzero(actions == action)) for name, action in names.items()}
+        counts |= {"vertices_added": int(added.size), "vertices_removed": int(removed.size)}
+        negative = self.negative_weights or bool(weights.size and (weights[actions != DELETE] < 0).any())
+        return Change(
+            self.number + 1, out, into, old[order] if old.size else old, added, removed, movers, holes, left, counts, edges, self_loops,
+            negative,
+        )  # fmt: skip
+
+    def commit(self, change: Change) -> None:
+        """Apply a prepared batch."""
+        if change.number != self.number + 1:
+            raise BatchError(f"this change was prepared for snapshot {change.number - 1}, and the graph is at {self.number}")
+        self._vertices_added(change)
+        self.sides["out"].apply(change.out)
+        if self.directed:
+            self.sides["in"].apply(change.into)
+        self.edges, self.self_loops, self.negative_weights = change.edges, change.self_loops, change.negative
+        self.number = change.number
+        self._take_snapshot()
+
+    def _vertices_added(self, change: Change) -> None:
+        if change.added.size:
+            self.changing_ids.add(change.added)
+            for lists in self._both:
+                lists.add_vertices(int(change.added.size))
+
+    def renumber(self, change: Change) -> None:
+        """Give the last vertices the numbers of those that the change has removed."""
+        if not change.removed.size:
+            return
+        if change.movers.size:
+            self._rename(change.movers, change.holes)
+        for lists in self._both:
+            lists.drop_vertices(int(change.removed.size))
+        self.changing_ids.remove(change.removed, change.movers, change.holes)
+        self._take_snapshot()
+
+    def _rename(self, movers: Array, holes: Array) -> None:
+        """Replace all arcs at the movers by arcs at the holes."""
+        n = self.vertices
+        us, vs = self._edges_of(movers)
+        if not us.size:
+            return
+        kind = self.sides["out"].targets.dtype
+        us, vs = us.astype(kind), vs.astype(kind)
+        _, weights = self._look_up(us, vs)
+        to = np.arange(n)
+        to[movers] = holes
+        new_u, new_v = to[us].astype(kind), to[vs].astype(kind)
+        actions = np.repeat(np.array([DELETE, INSERT], np.uint8), us.size)
+        both = np.concatenate([weights, weights])
+        ends, others = np.concatenate([us, new_u]), np.concatenate([vs, new_v])
+        if self.directed:
+            sides = {"out": (ends, others, actions, both), "in": (others, ends, actions, both)}
+        else:
+            cross = ends != others
+            twice = (np.concatenate([ends, others[cross]]), np.concatenate([others, ends[cross]]))
+            more = np.concatenate([both, both[cross]]) if both.size else both
+            sides = {"out": (*twice, np.concatenate([actions, actions[cross]]), more)}
+        for name, (vertices, heads, what, weights) in sides.items():
+            by_vertex = sorted_pairs(vertices.astype(np.int64), heads.astype(np.int64), n)
+            self.sides[name].apply(side_changes(vertices, heads, what, weights, by_vertex))
+
+    @property
+    def _both(self) -> list[PackedLists]:
+        return [self.sides["out"], self.sides["in"]] if self.directed else [self.sides["out"]]
+
+    def close(self) -> None:
+        self.team.close()
+
+
+def side_changes(vertices: Array, others: Array, actions: Array, weights: Array, order: Array | None) -> SideChanges:
+    """Changes of arcs, put in order; `order` None: they are."""
+    if order is not None:
+        vertices, others, actions = vertices[order], others[order], actions[order]
+        weights = weights[order] if weights.size else weights
+    cuts = np.concatenate([[0], np.flatnonzero(vertices[1:] != vertices[:-1]) + 1, [vertices.size]]) if vertices.size else np.zeros(1, np.int64)
+    return SideChanges(vertices, others, actions, weights, cuts)
+
+
+def sorted_pairs(us: Array, vs: Array, vertices: int) -> Array:
+    """The stable order of pairs by u, then v: numbers from 0 to `vertices`, which stands for a vertex that does not exist."""
+    bits, rows = int(vertices).bit_length(), max(int(us.size - 1), 0).bit_length()
+    if 2 * bits + rows > 64:
+        return np.lexsort((vs, us))
+    keys = us.astype(np.uint64) << np.uint64(bits + rows) | vs.astype(np.uint64) << np.uint64(rows) | np.arange(us.size, dtype=np.uint64)
+    keys.sort()
+    return (keys & np.uint64((1 << rows) - 1)).astype(np.int64)
+
+
+def distinct(users: Array) -> Array:
+    """Each id once, in order of arrival."""
+    if users.dtype == object:
+        return np.array(list(dict.fromkeys(users.tolist())), object)
+    _, first = np.unique(users, return_index=True)
+    return users[np.sort(first)]
+
+
+def transposed(side: tuple[Lists, Array, Array | None]) -> tuple[Lists, Array, Array | None]:
+    """The in-edges of lists without gaps."""
+    lists, targets, weights = side
+    order = np.argsort(targets, kind="stable")
+    sources = np.repeat(np.arange(len(lists), dtype=targets.dtype), lists.degrees())
+    offsets = np.zeros(len(lists) + 1, np.int64)
+    np.cumsum(np.bincount(targets.astype(np.int64), minlength=len(lists)), out=offsets[1:])
+    return Lists.of(offsets), sources[order], None if weights is None else weights[order]

@@ -1,0 +1,116 @@
+"""Scores that spread along edges, in the form that a stream keeps current: PageRank, penalised hitting probability, Katz.
+
+A vertex u sends factor * delta * w / divisor[u] along an edge of weight w. The scores x are the solution of x = b + A'x; a run holds
+values and residuals with x = values + the effect of the residuals, and a vertex is active while its |residual| exceeds a threshold.
+After a batch residuals may be negative.
+
+The divisor of u is the number of its edges (or the sum of their weights) at the time it was last set. Where edges have come or gone
+since, all messages of u are slightly off, by the same factor. This need not be corrected at once: what all of them are off by,
+together, counts like residuals in the bound on the error (`off`).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from isthmus.kernels import deltas
+from isthmus.kernels.atomics import atomic_add
+from isthmus.programs.choosing import above as vertices_above
+from isthmus.programs.declared import take
+from isthmus.programs.functions import Functions
+from isthmus.programs.program import Array, Facts, Program, State
+
+LOWER = 0.9  # of the threshold that the bound needs, so that rounding does not make it lower the threshold twice
+
+
+def share(u: Any, degree: Any, state: Any, params: Any) -> Any:
+    return params[0] * state[2][u] / state[3][u] if state[3][u] > 0 else 0.0
+
+
+def spread(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
+    """Nothing spreads to the vertex that absorbs, if there is one."""
+    if v == params[2]:
+        return False
+    more = x * w
+    return abs(atomic_add(state[1], v, more) + more) > params[1]
+
+
+class Spreading(Program):
+    """Scores by spreading. The state has four arrays: values, residuals, deltas, divisors; the parameters factor, threshold, absorber."""
+
+    prefetched_array = 1
+    reruns = True
+    state_bytes = 33
+
+    def __init__(self, factor: float, tol: float, weight: bool) -> None:
+        self.factor, self.tol, self.weight = factor, tol, weight
+        self.off = 0.0  # what messages with old divisors are off by, all together
+        self.error_bound, self.converged = np.inf, False
+
+    def reads_weights(self) -> bool:
+        return self.weight
+
+    def functions(self, facts: Facts) -> Functions:
+        return Functions(share, spread)
+
+    @abstractmethod
+    def first_residuals(self, facts: Facts) -> Array: ...
+
+    @abstractmethod
+    def allowed(self, total: float) -> float:
+        """The sum of |residual| and `off` at which the error is at most `tol`, if the scores sum to `total`."""
+
+    @abstractmethod
+    def threshold(self, vertices: int) -> float:
+        """The first threshold."""
+
+    def absorber(self, facts: Facts) -> int:
+        return -1
+
+    def arriving(self, vertices: int) -> float:
+        """The residual of a vertex that is new."""
+        return 0.0
+
+    def begin(self, facts: Facts) -> State:
+        residual, n = self.first_residuals(facts), facts.vertices
+        active = np.abs(residual) > self.threshold(n)
+        arrays = (np.zeros(n), residual, np.zeros(n), self.divisors(facts))
+        return State(arrays, None if active.all() else active, (self.factor, self.threshold(n), self.absorber(facts)))
+
+    def divisors(self, facts: Facts) -> Array:
+        return facts.degrees().astype(np.float64)
+
+    def before(self, state: State, frontier: Any, facts: Facts) -> None:
+        take(state, frontier, facts)
+
+    def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
+        values, residual = state.arrays[:2]
+        factor, threshold, absorber = state.params
+        sums = facts.team.split(lambda a, b: deltas.delta_sums(values, residual, threshold, a, b), facts.vertices)
+        settled, left, above = (sum(column) for column in zip(*sums, strict=True)) if sums else (0.0, 0.0, 0)
+        allowed = self.allowed(settled + left)
+        self.error_bound = self.tol * (left + self.off) / allowed if allowed > 0 else 0.0
+        self.converged = left + self.off <= allowed
+        if self.converged:
+            return False
+        if not above:
+            threshold *= LOWER * max(allowed - self.off, 0.1 * allowed) / left
+            state.params = (factor, threshold, absorber)
+            for piece in vertices_above(np.abs(residual), threshold):
+                frontier.wake_all(piece)
+        return True
+
+    def result(self, state: State, facts: Facts) -> dict[str, Array]:
+        values, residual = state.arrays[:2]
+        return {self.columns[0].name: self.finished(np.add(values, residual, out=state.room(values)))}
+
+    def finished(self, scores: Array) -> Array:
+        """The column, from the scores; it may be made in place."""
+        return scores
+
+    def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
+        scores = columns[self.columns[0].name]
+        return {"highest": float(scores.max()) if scores.size else 0.0, "error_bound": float(self.error_bound), "converged": self.converged}

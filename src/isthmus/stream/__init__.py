@@ -1,0 +1,1 @@
+"""Graphs that change: batches, answers that are kept current, and results of every batch."""

@@ -1,0 +1,81 @@
+"""Results of a stream: each belongs to one batch, and stays as it is while later batches are applied.
+
+A result copies nothing when it is published. It is made of the published arrays, which change at the end of every batch; while an
+older result is in use, what each batch replaced is kept, so that the older values can be had again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isthmus.programs.algorithm import Answer
+from isthmus.programs.column import column_of
+from isthmus.programs.program import Facts
+from isthmus.runtime.result import Result
+from isthmus.runtime.trace import Trace
+from isthmus.stream.maintained import Array, Differences, Maintained
+
+if TYPE_CHECKING:
+    from isthmus.stream.publication import Publication
+
+
+class LiveResult:
+    """The answer of a maintained program after batch `number`. It offers what a `Result` does, and `changes()`."""
+
+    def __init__(self, publication: Publication, number: int, facts: Facts, snapshot: Any, differences: Differences | None) -> None:
+        self.number = number
+        self._publication, self._facts, self._snapshot, self._differences = publication, facts, snapshot, differences
+        self._result: Result | None = None
+        self._changes: dict[str, Array] | None = None
+
+    def result(self) -> Result:
+        """As a plain result, which depends on nothing."""
+        if self._result is None:
+            with self._publication.lock:
+                arrays = self._publication.arrays_at(self.number)
+            self._make(arrays)
+        assert self._result is not None
+        return self._result
+
+    def _make(self, arrays: tuple[Array, ...]) -> None:
+        program = self._publication.program
+        columns, figures = program.answer(arrays, self._facts)
+        answer = Answer(columns, program.columns, figures)
+        facts = {"algorithm": program.name, "batch": self.number, "result": figures}
+        self._result = Result(program.name, self._snapshot, answer, Trace(), facts)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.result(), name)
+
+    def __getitem__(self, name: str) -> Array:
+        return self.result()[name]
+
+    def __len__(self) -> int:
+        return int(self._snapshot.vertices)
+
+    def __repr__(self) -> str:
+        return f"<Result of batch {self.number}: {self._publication.program.name} on {len(self)} vertices>"
+
+    def changes(self) -> dict[str, Array]:
+        """What the batch changed: `vertex`, `old` and `new` value, in the order of the ids. Empty before the first batch."""
+        if self._changes is None:
+            self._changes = named(self._publication.program, self._differences)
+        return self._changes
+
+    def name_changes(self, changes: dict[str, Array] | None) -> None:
+        """Use changes that were named before vertices got other numbers."""
+        self._changes = changes
+
+
+def named(program: Maintained, found: Differences | None) -> dict[str, Array]:
+    """Differences by user id, in the order of the ids of the program's graph as it is now."""
+    if found is None:
+        return {"vertex": np.empty(0, np.int64), "old": np.empty(0), "new": np.empty(0)}
+    users = program.graph.changing_ids.users()[found.vertices]
+    order = np.array(sorted(range(users.size), key=users.__getitem__), np.int64) if users.dtype == object else np.argsort(users)
+    column = column_of(program.columns, program.main)
+    return {"vertex": users[order], "old": column.masked(found.old[order]), "new": column.masked(found.new[order])}

@@ -1,0 +1,102 @@
+"""A program whose answer is kept current while its graph changes.
+
+For every batch a `Maintained` is asked three times: `correct` while the edges are as before the batch, `compute` when they have
+changed, and `renumber` when vertices were removed and others have taken their numbers.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from isthmus.graph.changing import Change, ChangingGraph
+from isthmus.programs.column import Column
+from isthmus.programs.program import Facts
+from isthmus.runtime.session import Session
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Effort:
+    """What a batch cost a program."""
+
+    affected: int = 0  # vertices whose value was corrected or improved
+    edges_read: int = 0
+    correction: float = 0.0  # seconds
+    computation: float = 0.0
+
+
+@dataclass
+class Differences:
+    """Vertices whose published value has changed, by number, with the value before and after."""
+
+    vertices: Array
+    old: Array
+    new: Array
+
+
+class Maintained(ABC):
+    """A program that is kept current on the graph of a session."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+    def __init__(self, session: Session) -> None:
+        assert isinstance(session.graph, ChangingGraph)
+        self.session, self.graph, self.team = session, session.graph, session.graph.team
+        self.effort = Effort()
+
+    @property
+    def main(self) -> str:
+        """The column that `values` of a result shows."""
+        return self.columns[0].name
+
+    def facts(self) -> Facts:
+        graph = self.graph.snapshot
+        lists = tuple(graph.lists(side) for side in self.sides)
+        weight_dtype = graph.weight_dtype if self.reads_weights() else None
+        return Facts(
+            graph.vertices, lists[0], weight_dtype, graph.ids.number, graph.naturals, graph.directed, self.team, graph.out_degrees, lists
+        )
+
+    @property
+    @abstractmethod
+    def sides(self) -> tuple[str, ...]: ...
+
+    @abstractmethod
+    def reads_weights(self) -> bool: ...
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Compute the answer on the current snapshot from scratch."""
+
+    def refuse(self, change: Change) -> None:  # noqa: B027  # most accept every batch
+        """Raise BatchError if the answer cannot survive this batch."""
+
+    @abstractmethod
+    def correct(self, change: Change) -> None:
+        """Before the edges change: undo what depends on edges that will be gone."""
+
+    @abstractmethod
+    def compute(self, change: Change) -> None:
+        """After the edges have changed: bring the answer up to date."""
+
+    @abstractmethod
+    def renumber(self, change: Change) -> None:
+        """After removed vertices have left: vertex movers[i] has the number holes[i] now."""
+
+    @abstractmethod
+    def published(self) -> tuple[Array, ...]:
+        """The arrays, by vertex number, that results of the last published batch are made of. Not to be written to."""
+
+    @abstractmethod
+    def publish(self) -> Differences:
+        """Bring the published arrays up to date; returns what has changed in the first of them."""
+
+    @abstractmethod
+    def answer(self, arrays: tuple[Array, ...], facts: Facts) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Columns and figures of a result, from copies of the published arrays."""

@@ -1,0 +1,328 @@
+"""Monotone programs kept current: correction along parents, then only the affected vertices (Grapin, section 4).
+
+1. On the old edges, vertices that depend on a deleted edge lose their value, and so do all that depend on them.
+2. On the new edges, these hear again from all their in-neighbours, and inserted edges send once.
+3. What improved by that is propagated: by one thread while it is little, else by the loop of every run.
+
+Changed weights are a deletion and an insertion. A batch that only inserts has nothing to correct.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from typing import Any
+
+import numpy as np
+
+from isthmus import sizes
+from isthmus.errors import BatchError
+from isthmus.graph.changing import Change
+from isthmus.kernels import correction, skeleton
+from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
+from isthmus.programs.declared import Monotone
+from isthmus.programs.dependencies import NOBODY, Remembered, first_values, with_room, worst
+from isthmus.programs.program import Facts, State
+from isthmus.runtime.execute import execute
+from isthmus.runtime.options import quiet
+from isthmus.runtime.session import Session
+from isthmus.stream.maintained import Array, Differences, Effort, Maintained
+
+NO_WEIGHTS = np.empty(0, np.int32)
+NO_INITIALS = np.empty(0, np.int64)
+OPPOSITE = {"out": "in", "in": "out"}
+
+
+class MaintainedMonotone(Maintained):
+    """Values, and what each depends on."""
+
+    def __init__(self, program: Monotone, session: Session, name: str | None = None) -> None:
+        super().__init__(session)
+        self.program, self.name, self.columns = program, name or program.name, program.columns
+        arguments = program.message.arguments
+        self._by_degree = "degree" in arguments
+        self._by_place = "vertex" in arguments or (program.initial == "vertex" and not self._labels)
+
+    @property
+    def _labels(self) -> bool:
+        return getattr(self.program, "labels_are_vertices", False)
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        return self.program.sides if self.graph.directed else self.program.sides[:1]
+
+    def reads_weights(self) -> bool:
+        return self.program.reads_weights()
+
+    # From scratch
+
+    def begin(self) -> None:
+        facts, n = self.facts(), self.graph.vertices
+        self._room = n + n // 8 + 64
+        self.state, self._position = first_values(self.program, facts, self._room)
+        self._silent = worst(self.program, facts)
+        self._make_tools(facts)
+        self._go_on(self.state.start)
+        self._published = self.values[:n].copy()
+        self._forget_changes()
+
+    def _make_tools(self, facts: Facts) -> None:
+        room = self._room
+        self._marks = np.zeros(-(-room // 8) * 8, np.uint8)
+        self._lost, self._lost_count = np.empty(room, np.uint32), np.zeros(1, np.int64)
+        self._piles, self._soon, self._later = np.zeros(room, np.uint8), np.empty(room, np.uint32), np.empty(2 * room, np.uint32)
+        weighted = self.reads_weights() and self.graph.weighted
+        program = Remembered(self.program, self.state, self._position)
+        self._module = skeleton.build(program.name, program.text(facts), weighted, False, program.prefetched_array, True)
+        self._width = self._bucket_width(facts)
+        initial = self.program.initial
+        self._initial = 0 if initial == "vertex" else self.values.dtype.type(0) if self._silent is None else self._silent
+        if initial != "vertex" and self._silent is None:
+            self._initial = self.values.dtype.type(initial)
+        self._initials = self._own_values(facts) if initial == "vertex" else NO_INITIALS
+
+    def _own_values(self, facts: Facts) -> Array:
+        """Initial values by vertex."""
+        if self._labels:
+            return np.arange(self._room, dtype=self.values.dtype)
+        naturals = facts.naturals()
+        own = np.arange(facts.vertices) if naturals is None else naturals
+        return with_room(own.astype(self.values.dtype), facts.vertices, self._room)
+
+    def _bucket_width(self, facts: Facts) -> float:
+        """Vertices whose values are this near to the most urgent one go first."""
+        if self._labels or not self.reads_weights():
+            return 0.0
+        lists = self.graph.sides["out"]
+        sample = lists.weights[:: max(1, lists.slots // 4096)] if False else NO_WEIGHTS
+        begins, ends = lists.lists().arrays
+        chosen = np.flatnonzero(ends > begins)[:: max(1, begins.size // 4096)]
+        sample = lists.weights[begins[chosen]] if self.graph.weighted else NO_WEIGHTS
+        return float(np.abs(sample).mean()) / 4 if sample.size else 0.0
+
+    @property
+    def values(self) -> Array:
+        return self.state.arrays[0]
+
+    @property
+    def parents(self) -> Array:
+        return self.state.arrays[self._position]
+
+    # A batch
+
+    def refuse(self, change: Change) -> None:
+        for source in self.program.sources:
+            if int(self.graph.ids.number(source)) in set(change.removed.tolist()):
+                raise BatchError(f"vertex {source!r} is the source of {self.name} and cannot be removed; close the stream, and open it without {self.name}")
+
+    def correct(self, change: Change) -> None:
+        start = time.perf_counter()
+        self.effort = Effort()
+        self._lost_count[0] = 0
+        self._restart = self._by_place and bool(change.added.size or change.removed.size)
+        if not self._restart:
+            self._cut_off(change)
+        self.effort.correction = time.perf_counter() - start
+
+    def _cut_off(self, change: Change) -> None:
+        gone = np.flatnonzero(change.out.actions != INSERT)
+        tails, heads = change.out.vertices[gone], change.out.others[gone]
+        given = (self._initial, self._initials, self._lost, self._lost_count)
+        state = (self.values, self.parents, *self.state.arrays[self._position + 1 :])
+        for side in self.sides:
+            ends = (tails, heads) if side == "out" else (heads, tails)
+            if gone.size:
+                self._parts(lambda a, b, ends=ends: correction.cut_off(*ends, a, b, *state, *given), gone.size)
+        if self._by_degree:
+            changed = np.unique(change.out.vertices)
+            self._cut_below(changed[changed < self.graph.vertices], state, given)
+        done = 0
+        while done < (total := int(self._lost_count[0])):
+            self._cut_below(self._lost[done:total], state, given)
+            done = total
+
+    def _cut_below(self, rows: Array, state: Any, given: Any) -> None:
+        for side in self.sides:
+            begins, ends, targets, _ = self.graph.sides[side].arrays()
+            found = self._parts(
+                lambda a, b, lists=(begins, ends, targets): correction.cut_off_all(rows, a, b, *lists, *state, *given), rows.size
+            )
+            self.effort.edges_read += int(sum(found))
+
+    def _parts(self, work: Any, count: int) -> list[Any]:
+        """Run work(first, last) on parts of 0:count, by all members where there is much."""
+        if count <= sizes.now.few_changes:
+            return [work(0, count)]
+        return self.team.split(work, count)
+
+    def compute(self, change: Change) -> None:
+        start = time.perf_counter()
+        self._grow()
+        if self._restart:
+            self._start_over()
+        else:
+            self._hear(change)
+        self.effort.affected = int(self.state.arrays[-1][0])
+        self.effort.computation = time.perf_counter() - start
+
+    def _start_over(self) -> None:
+        """From scratch: values name places in natural order, and these have changed."""
+        before = self._published
+        self.begin()
+        self._published = before
+        n = self.graph.vertices
+        self.state.arrays[-2][:n] = np.arange(n)
+        self.state.arrays[-3][:n] = 1
+        self.state.arrays[-1][0] = n
+        self.effort.edges_read += self.graph.arcs
+
+    def _grow(self) -> None:
+        """Make room for new vertices, with their initial values."""
+        n, before = self.graph.vertices, self._published.size
+        if n > self._room:
+            self._room = n + n // 4 + 64
+            arrays = [with_room(array, before, self._room) if array.size > 1 else array for array in self.state.arrays]
+            arrays[self._position + 1 :] = [np.zeros(self._room, np.uint8), with_room(self.state.arrays[-2], before, self._room), self.state.arrays[-1]]
+            arrays[self._position + 1][self.state.arrays[-2][: int(self.state.arrays[-1][0])]] = 1
+            self.state = State(tuple(arrays), None, self.state.params, self.state.extra)
+            lost = self._lost
+            self._make_tools(self.facts())
+            self._lost[: lost.size] = lost
+        if n > before:
+            self.values[before:n] = self._initials[before:n] if self._initials.size else self._initial
+            self.parents[before:n] = NOBODY
+
+    def _hear(self, change: Change) -> None:
+        """Let vertices without a value hear from their in-neighbours, send along new edges, and propagate what improved."""
+        fresh = np.flatnonzero(change.out.actions != DELETE)
+        tails, heads = change.out.vertices[fresh], change.out.others[fresh]
+        weighted = self.reads_weights() and self.graph.weighted
+        weights = change.out.weights[fresh] if weighted else NO_WEIGHTS
+        silent = (self._silent is not None, self.values.dtype.type(0 if self._silent is None else self._silent))
+        found: list[Array] = []
+        lost = self._lost[: int(self._lost_count[0])]
+        for side in self.sides:
+            begins, ends, _, _ = self.graph.sides[side].arrays()
+            common = (*silent, self.state.arrays, self.state.params, self._marks)
+            ways = (tails, heads) if side == "out" else (heads, tails)
+            if lost.size:
+                into = self.graph.sides[OPPOSITE[side]].arrays()
+                self.effort.edges_read += int((into[1][lost] - into[0][lost]).sum())
+                found += self._queued(
+                    lambda a, b, q, into=into, lists=(begins, ends): self._module.pull_rows(
+                        lost, a, b, *lists, *into[:3], into[3] if weighted else NO_WEIGHTS, *common, q, 0
+                    ), lost.size,
+                )  # fmt: skip
+            if fresh.size:
+                self.effort.edges_read += int(fresh.size)
+                found += self._queued(
+                    lambda a, b, q, ways=ways, lists=(begins, ends): self._module.relax_arcs(*ways, weights, a, b, *lists, *common, q, 0),
+                    fresh.size,
+                )
+        if self._by_degree:
+            changed = np.unique(change.out.vertices)
+            chosen = changed[self._marks[changed] == 0].astype(np.uint32)
+            if self._silent is not None:
+                chosen = chosen[self.values[chosen] != self._silent]
+            self._marks[chosen] = 1
+            found.append(chosen)
+        starts = np.concatenate(found) if found else np.empty(0, np.uint32)
+        self._propagate(starts)
+
+    def _queued(self, work: Any, count: int) -> list[Array]:
+        """Run work(first, last, queue) on parts of 0:count; returns the queues as far as they were used."""
+
+        def part(first: int, last: int) -> Array:
+            queue = np.empty(last - first, np.uint32)
+            return queue[: work(first, last, queue)]
+
+        return self._parts(part, count)
+
+    def _propagate(self, starts: Array) -> None:
+        """Follow the marked vertices in `starts`, and all that improve by that."""
+        n, weighted = self.graph.vertices, self.reads_weights() and self.graph.weighted
+        if not starts.size:
+            return
+        if len(self.sides) == 1:
+            begins, ends, targets, weights = self.graph.sides[self.sides[0]].arrays()
+            _, _, edges = self._module.settle(
+                0, n, starts, 0, 0, sizes.now.settled_alone, self.program.settles, self._width, begins, ends, targets,
+                weights if weighted else NO_WEIGHTS, self.state.arrays, self.state.params, self._marks, self._piles, self._soon, self._later,
+                np.empty(0, np.uint32), 0,
+            )  # fmt: skip
+            self.effort.edges_read += int(edges)
+            if edges < sizes.now.settled_alone:
+                return
+            starts = np.flatnonzero(self._marks[:n])
+        self._marks[:n] = 0
+        self._go_on(starts)
+
+    def _go_on(self, starts: Array | None) -> None:
+        """Let the loop of every run go on from these vertices (None: all)."""
+        n = self.graph.vertices
+        program = Remembered(self.program, copy.copy(self.state), self._position)
+        program.sides = self.sides
+        program._state.start = starts
+        if starts is not None and not np.asarray(starts).size:
+            return
+        assert n
+        self.session.holdings.follow(self.graph.snapshot)
+        run = execute(program, self.session, quiet, None, None)
+        self.effort.edges_read += int(run.trace.total("active_edges"))
+
+    def renumber(self, change: Change) -> None:
+        movers, holes, n = change.movers, change.holes, self.graph.vertices
+        if self._by_place:
+            self.begin()
+            return
+        if self._labels and movers.size:
+            self._rename_labels(movers, holes, n + change.removed.size)
+        for array in (self.values, self.parents):
+            array[holes] = array[movers]
+        self._rename_parents(movers, holes)
+        self.values[n : n + change.removed.size] = 0
+        self._published = self.values[:n].copy()
+        self._forget_changes()
+
+    def _rename_labels(self, movers: Array, holes: Array, count: int) -> None:
+        to = np.arange(self._room, dtype=self.values.dtype)
+        to[movers] = holes
+        self.values[:count] = to[self.values[:count]]
+
+    def _rename_parents(self, movers: Array, holes: Array) -> None:
+        """The children of a vertex that has moved are among its neighbours."""
+        for side in self.sides:
+            begins, ends, targets, _ = self.graph.sides[side].arrays()
+            for mover, hole in zip(movers.tolist(), holes.tolist(), strict=True):
+                near = targets[begins[hole] : ends[hole]]
+                self.parents[near[self.parents[near] == mover]] = hole
+
+    # Results
+
+    def published(self) -> tuple[Array, ...]:
+        return (self._published,)
+
+    def publish(self) -> Differences:
+        n, count = self.graph.vertices, int(self.state.arrays[-1][0])
+        if n > self._published.size:
+            fresh = with_room(self._published, self._published.size, n)
+            fresh[self._published.size :] = self._initials[self._published.size : n] if self._initials.size else self._initial
+            self._published = fresh
+        vertices, old, new = np.empty(count, np.uint32), np.empty(count, self.values.dtype), np.empty(count, self.values.dtype)
+        changed, changes = self.state.arrays[self._position + 1], self.state.arrays[self._position + 2]
+        found = correction.take_changes(changes, count, changed, self.values, self._published, vertices, old, new)
+        self.state.arrays[-1][0] = 0
+        return Differences(vertices[:found], old[:found], new[:found])
+
+    def _forget_changes(self) -> None:
+        _, changed, changes, count = self.state.arrays[self._position :]
+        changed[changes[: int(count[0])]] = 0
+        count[0] = 0
+
+    def answer(self, arrays: tuple[Array, ...], facts: Facts) -> tuple[dict[str, Array], dict[str, Any]]:
+        state = State(arrays, None, self.state.params, self.state.extra, over=True)
+        columns = self.program.result(state, facts)
+        return columns, self.program.summary(columns, state)
+
+
+__all__ = ["REWEIGH", "MaintainedMonotone"]

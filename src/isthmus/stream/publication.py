@@ -1,0 +1,68 @@
+"""What readers of a stream see of a program: the arrays of the last batch, and what later batches replaced.
+
+A batch works on arrays of its own. At its end the published arrays are brought up to date, in a moment; a reader waits for that
+moment only. `arrays_at` gives the arrays as they were after an earlier batch, as long as a result of that batch is in use.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from typing import TYPE_CHECKING
+
+from isthmus.graph.changing import Change
+from isthmus.stream.live_result import LiveResult, named
+from isthmus.stream.maintained import Array, Differences
+
+if TYPE_CHECKING:
+    from isthmus.stream.maintained import Maintained
+
+
+class Publication:
+    """The published state of one program."""
+
+    def __init__(self, program: Maintained) -> None:
+        self.program = program
+        self.lock = threading.Lock()
+        self._number = program.graph.number
+        self._replaced: deque[tuple[int, Differences]] = deque()  # by batch, the oldest first
+        self._older: weakref.WeakSet[LiveResult] = weakref.WeakSet()
+        self.current = self._result(None)
+
+    def _result(self, differences: Differences | None) -> LiveResult:
+        found = LiveResult(self, self._number, self.program.facts(), self.program.graph.snapshot, differences)
+        self._older.add(found)
+        return found
+
+    def take(self, change: Change) -> None:
+        """Bring the published arrays up to date, while removed vertices still have their numbers."""
+        with self.lock:
+            if change.added.size or change.removed.size:  # numbers get another meaning
+                for result in list(self._older):
+                    if result._result is None:
+                        result._make(self.arrays_at(result.number))
+                    result.changes()
+                self._replaced.clear()
+            self._taken = self.program.publish()
+            if not change.removed.size:
+                self._replaced.append((change.number, self._taken))
+            self._named = named(self.program, self._taken) if change.removed.size else None
+
+    def present(self, change: Change) -> None:
+        """Let readers see the state after a batch."""
+        with self.lock:
+            self._number = change.number
+            self.current = self._result(self._taken)
+            self.current.name_changes(self._named)
+            oldest = min((result.number for result in self._older if result._result is None), default=change.number)
+            while self._replaced and self._replaced[0][0] <= oldest:
+                self._replaced.popleft()
+
+    def arrays_at(self, number: int) -> tuple[Array, ...]:
+        """Copies of the published arrays as they were after batch `number`."""
+        first, *rest = (array.copy() for array in self.program.published())
+        for batch, differences in reversed(self._replaced):
+            if batch > number:
+                first[differences.vertices] = differences.old
+        return (first, *rest)

@@ -1,0 +1,61 @@
+"""Programs that users ask a stream to maintain: `isthmus.SSSP(source=7)`, or a program of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from isthmus.errors import OptionError, ProgramError
+from isthmus.programs.algorithm import Algorithm
+from isthmus.programs.catalogue import ALGORITHMS
+from isthmus.programs.declared import Monotone
+from isthmus.programs.program import Program
+from isthmus.programs.spreading import Spreading
+from isthmus.runtime.session import Session
+from isthmus.stream.maintained import Maintained
+from isthmus.stream.monotone import MaintainedMonotone
+from isthmus.stream.spreading import MaintainedSpreading
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An algorithm with its options, to be kept current. `name`: what its result is called in the stream."""
+
+    algorithm: Algorithm
+    options: dict[str, Any] = field(default_factory=dict)
+    name: str | None = None
+
+
+def wanted(algorithm: Algorithm) -> Any:
+    """The function behind `isthmus.SSSP`."""
+
+    def make(*args: Any, name: str | None = None, **options: Any) -> Wanted:
+        names = [parameter.name for parameter in algorithm.parameters]
+        return Wanted(algorithm, {**dict(zip(names, args, strict=False)), **options}, name)
+
+    assert algorithm.live is not None
+    make.__name__ = make.__qualname__ = algorithm.live.title
+    make.__doc__ = f"{algorithm.words} Kept current by a stream: isthmus.stream(graph, [isthmus.{algorithm.live.title}(...)])."
+    return make
+
+
+def maintained(asked: Any, session: Session) -> Maintained:
+    """What keeps a program current; raises OptionError or ProgramError if nothing does."""
+    name = None
+    if isinstance(asked, str):
+        asked = Wanted(ALGORITHMS[asked])
+    if isinstance(asked, Wanted):
+        live, name = asked.algorithm.live, asked.name
+        if live is None:
+            raise OptionError(f"{asked.algorithm.name} cannot be kept current; run it on the stream's graph instead")
+        try:
+            asked = live.program(session.graph.snapshot, **asked.options)
+        except TypeError as error:
+            raise OptionError(f"{live.title}: {str(error).split('() ', 1)[-1]}") from None
+    if isinstance(asked, Monotone):
+        return MaintainedMonotone(asked, session, name)
+    if isinstance(asked, Spreading):
+        return MaintainedSpreading(asked, session, name)
+    if isinstance(asked, Program):
+        raise ProgramError(f"{asked.name} cannot be kept current: it is neither monotone nor accumulative")
+    raise OptionError(f"expected a program such as isthmus.SSSP(source=7), got {type(asked).__name__}")
