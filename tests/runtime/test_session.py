@@ -412,7 +412,7 @@ def test_options_of_a_wrong_kind_are_named(graph):
 def test_only_graphs_and_programs(graph):
     with pytest.raises(OptionError, match=r"session: expected a graph, got the path 'g\.isthmus'; open it with isthmus\.open"):
         ist.session("g.isthmus")
-    with ist.session(graph) as session, pytest.raises(OptionError, match="expected a program, got str"):
+    with ist.session(graph) as session, pytest.raises(OptionError, match="run: expected a program, got the algorithm bfs; call isthmus"):
         session.run("bfs")
 
 

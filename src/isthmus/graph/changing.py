@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,66 +18,22 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import BatchError, GraphFormatError, StoreError
+from isthmus.graph.change import Change, Edits, distinct, side_changes, sorted_pairs
 from isthmus.graph.changing_ids import UNKNOWN, ChangingIds
 from isthmus.graph.far import FarArray
 from isthmus.graph.files import Array
+from isthmus.graph.freezing import frozen_store
 from isthmus.graph.graph import Graph
 from isthmus.graph.ids import Ids
 from isthmus.graph.lists import Lists
-from isthmus.graph.packed_lists import PackedLists, SideChanges
+from isthmus.graph.packed_lists import PackedLists
 from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels import packed
-from isthmus.kernels.packed import DELETE, INSERT, NOTHING, REWEIGH
+from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
 from isthmus.threads import Team
 
 NOBODY = np.empty(0, np.int64)
 FEW_WEIGHTS = np.empty(0, np.int32)
-
-
-@dataclass
-class Edits:
-    """A batch as its sender wrote it, in order of arrival: per row a wish (INSERT, DELETE, REWEIGH) and an edge by user ids.
-
-    `added` and `removed` are vertices. A vertex of an inserted edge need not be added.
-    """
-
-    wishes: Array
-    sources: Array
-    targets: Array
-    weights: Array | None = None
-    added: Array | None = None
-    removed: Array | None = None
-
-    def __len__(self) -> int:
-        return int(self.wishes.size)
-
-
-@dataclass
-class Change:
-    """What a batch does to a graph, by vertex numbers; made by `prepare`.
-
-    `out` has every arc that changes, and `into` the same arcs by their heads; they are the same for an undirected graph. Deleted arcs of
-    `out` have their old weights there; `old_weights` has the old weights of those that change.
-    """
-
-    number: int  # of the snapshot that it leads to
-    out: SideChanges
-    into: SideChanges
-    old_weights: Array
-    added: Array  # user ids of new vertices, which get the next numbers
-    removed: Array  # numbers of removed vertices, ascending
-    movers: Array  # after the change, vertex movers[i] takes the number holes[i]
-    holes: Array
-    vertices: int  # when it is done
-    counts: dict[str, int] = field(default_factory=dict)
-    edges: int = 0
-    self_loops: int = 0
-    negative: bool = False
-
-    @property
-    def vertices_between(self) -> int:
-        """Vertices while both the new and the removed ones have numbers."""
-        return self.vertices + int(self.removed.size)
 
 
 class ChangingSnapshot(Snapshot):
@@ -159,7 +114,7 @@ class ChangingGraph(Graph):
             self.team.close()
             user = graph.ids.users(np.array([v]))[0]
             remedy = "ingest it with parallel='min', 'sum' or 'drop'"
-            raise GraphFormatError(f"{graph} has parallel edges, for example at vertex {user!r}; {remedy}: a changing graph keeps one of each")
+            raise GraphFormatError(f"{graph} has parallel edges, for example at vertex {user!r}; a changing graph has none: {remedy}")
 
     def _packed(self, base: Snapshot, side: str, align: bool | None) -> PackedLists:
         if not base.has_in_edges and side == "in":
@@ -248,8 +203,8 @@ class ChangingGraph(Graph):
             raise self._refused(edits, odd)
         net = np.flatnonzero(actions)
         counts |= {"repeated": int(repeated), "missing": int(missing) + counts["missing"]}
-        return self._change(eu[net], ev[net], actions[net], final[net] if self.weighted else final, old[net] if self.weighted else old,
-                            added, removed, counts)  # fmt: skip
+        weights, old = (final[net], old[net]) if self.weighted else (final, old)
+        return self._change(eu[net], ev[net], actions[net], weights, old, added, removed, counts)
 
     def _numbered(self, edits: Edits, strict: bool) -> tuple[Array, Array, Array, Array, dict[str, int]]:
         """(ids of new vertices, both ends of every row by number, numbers of removed vertices, counts)."""
@@ -290,11 +245,10 @@ class ChangingGraph(Graph):
             return NOBODY
         users = distinct(edits.removed)
         used = np.concatenate([edits.sources, edits.targets, *([edits.added] if edits.added is not None else [])])
-        both = np.flatnonzero(np.isin(used, users)) if users.dtype != object else np.array(
-            [i for i, user in enumerate(used.tolist()) if user in set(users.tolist())], np.int64
-        )
-        if both.size:
-            raise BatchError(f"vertex {used[both].tolist()[0]!r} is removed and used in the same batch; use two batches")
+        gone = set(users.tolist())
+        for user in used.tolist():
+            if user in gone:
+                raise BatchError(f"vertex {user!r} is removed and used in the same batch; use two batches")
         numbers = self.changing_ids.numbers(users)
         counts["missing"] += int(np.count_nonzero(numbers == UNKNOWN))
         if strict and counts["missing"]:
@@ -353,7 +307,8 @@ class ChangingGraph(Graph):
         n = self.vertices + added.size
         edges = self.edges + int(np.count_nonzero(actions == INSERT)) - int(np.count_nonzero(actions == DELETE))
         loops = us == vs
-        self_loops = self.self_loops + int(np.count_nonzero(loops & (actions == INSERT))) - int(np.count_nonzero(loops & (actions == DELETE)))
+        gained = np.count_nonzero(loops & (actions == INSERT)) - np.count_nonzero(loops & (actions == DELETE))
+        self_loops = self.self_loops + int(gained)
         if weights.size:
             weights = np.where(actions == DELETE, old, weights)
         if self.directed:
@@ -432,39 +387,42 @@ class ChangingGraph(Graph):
             by_vertex = sorted_pairs(vertices.astype(np.int64), heads.astype(np.int64), n)
             self.sides[name].apply(side_changes(vertices, heads, what, weights, by_vertex))
 
+    # As a whole
+
+    def frozen(self) -> Graph:
+        """The graph as it is now, in memory, with sorted lists; later batches do not change it."""
+        with self.lock:
+            store = frozen_store(self.snapshot, self.sides, self.team)
+        return Graph(store)
+
+    def save(self, path: str | Path, overwrite: bool = False) -> None:
+        """Write the graph as it is now into a store."""
+        from isthmus.graph.build import ingest  # late: it imports graphs
+
+        ingest(self.frozen(), path, overwrite=overwrite).close()
+
+    def busiest(self) -> Any:
+        return self.frozen().busiest() if not self.vertices else self.ids.users(np.array([self.snapshot.out_degrees().argmax()]))[0]
+
+    def info(self) -> dict[str, Any]:
+        return {
+            "path": None, "batch": self.number, "vertices": self.vertices, "edges": self.edges, "arcs": self.arcs,
+            "directed": self.directed, "weighted": self.weighted,
+            "weight_type": str(self.snapshot.weight_dtype) if self.weighted else None, "edge_bytes": self.edge_bytes,
+            "ids": self.changing_ids.kind, "order": self.order, "self_loops": self.self_loops, "in_edges": True,
+            "store_bytes": sum(lists.bytes for lists in self._both), "origin": {}, "sections": {},
+        }  # fmt: skip
+
+    def __reduce__(self) -> Any:
+        """How it is pickled: as it is now, and it changes no more."""
+        return self.frozen().__reduce__()
+
     @property
     def _both(self) -> list[PackedLists]:
         return [self.sides["out"], self.sides["in"]] if self.directed else [self.sides["out"]]
 
     def close(self) -> None:
         self.team.close()
-
-
-def side_changes(vertices: Array, others: Array, actions: Array, weights: Array, order: Array | None) -> SideChanges:
-    """Changes of arcs, put in order; `order` None: they are."""
-    if order is not None:
-        vertices, others, actions = vertices[order], others[order], actions[order]
-        weights = weights[order] if weights.size else weights
-    cuts = np.concatenate([[0], np.flatnonzero(vertices[1:] != vertices[:-1]) + 1, [vertices.size]]) if vertices.size else np.zeros(1, np.int64)
-    return SideChanges(vertices, others, actions, weights, cuts)
-
-
-def sorted_pairs(us: Array, vs: Array, vertices: int) -> Array:
-    """The stable order of pairs by u, then v: numbers from 0 to `vertices`, which stands for a vertex that does not exist."""
-    bits, rows = int(vertices).bit_length(), max(int(us.size - 1), 0).bit_length()
-    if 2 * bits + rows > 64:
-        return np.lexsort((vs, us))
-    keys = us.astype(np.uint64) << np.uint64(bits + rows) | vs.astype(np.uint64) << np.uint64(rows) | np.arange(us.size, dtype=np.uint64)
-    keys.sort()
-    return (keys & np.uint64((1 << rows) - 1)).astype(np.int64)
-
-
-def distinct(users: Array) -> Array:
-    """Each id once, in order of arrival."""
-    if users.dtype == object:
-        return np.array(list(dict.fromkeys(users.tolist())), object)
-    _, first = np.unique(users, return_index=True)
-    return users[np.sort(first)]
 
 
 def transposed(side: tuple[Lists, Array, Array | None]) -> tuple[Lists, Array, Array | None]:

@@ -7,8 +7,6 @@ order (`ids.py`) is made when somebody asks for it, and kept until vertices chan
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from isthmus.errors import UnknownVertexError
@@ -18,6 +16,13 @@ from isthmus.graph.manifest import Manifest, Section
 from isthmus.graph.store import MemoryStore
 
 UNKNOWN = -1
+
+
+def ascending(users: Array) -> Array:
+    """The order of user ids: numbers, or texts by their bytes."""
+    if users.dtype == object:  # Python compares texts by code points, which is the order of their bytes in UTF-8
+        return np.array(sorted(range(users.size), key=users.__getitem__), np.int64)
+    return np.argsort(users, kind="stable")
 
 
 class ChangingIds:
@@ -45,7 +50,7 @@ class ChangingIds:
 
     def _made(self) -> MemoryStore:
         users = self.users()
-        order = np.argsort(users, kind="stable") if self.kind != "string" else np.array(sorted(range(users.size), key=users.__getitem__), np.int64)
+        order = ascending(users)
         arrays: dict[str, Array] = {}
         if self.kind == "string":
             texts = [users[at].encode() for at in order.tolist()]

@@ -15,7 +15,7 @@ from isthmus.checks import flag, path_of
 from isthmus.errors import OptionError, StoreError, UnknownVertexError
 from isthmus.graph.files import Array
 from isthmus.graph.order import check_numbers, degrees_of
-from isthmus.graph.snapshot import StoredSnapshot
+from isthmus.graph.snapshot import Snapshot, StoredSnapshot
 from isthmus.graph.store import MemoryStore, Store
 from isthmus.messages import option
 
@@ -32,7 +32,7 @@ class Graph:
         if not isinstance(store, Store | MemoryStore):
             raise OptionError("Graph: graphs are made by isthmus.open (of a store), isthmus.read and isthmus.ingest (of edges)")
         self.store = store
-        self.snapshot = StoredSnapshot(store)
+        self.snapshot: Snapshot = StoredSnapshot(store)
         self.vertices, self.edges, self.arcs = self.snapshot.vertices, self.snapshot.edges, self.snapshot.arcs
         self.directed, self.weighted, self.order = self.snapshot.directed, self.snapshot.weighted, self.snapshot.order
         self.has_in_edges, self.parallel = self.snapshot.has_in_edges, store.manifest.parallel

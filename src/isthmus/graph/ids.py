@@ -52,8 +52,11 @@ class Ids:
     def loaded(self) -> Ids:
         """The same id map in memory, independent of the store's files."""
         self._check_order()
-        sections = [name for name in self._store.manifest.sections if name.startswith(KEPT)]
-        return Ids(MemoryStore(self._store.manifest, {name: self._store.read(name) for name in sections}))
+        return Ids(MemoryStore(self._store.manifest, self.sections()))
+
+    def sections(self) -> dict[str, Array]:
+        """The arrays of the map, by name."""
+        return {name: self._store.read(name) for name in self._store.manifest.sections if name.startswith(KEPT)}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_asked": 0, "_held": None}

@@ -349,3 +349,38 @@ def has_parallel(begins: Any, ends: Any, targets: Any, first: Any, last: Any) ->
             if targets[e] == targets[e - 1]:
                 return v
     return -1
+
+
+@kernel
+def compact_sorted(
+    first: Any, last: Any, begins: Any, ends: Any, targets: Any, weights: Any, offsets: Any, new_targets: Any, new_weights: Any
+) -> None:
+    """Copy the lists of first:last to where they lie without gaps, sorted by target."""
+    for v in range(first, last):
+        begin, size, place = begins[v], ends[v] - begins[v], offsets[v]
+        ascending = True
+        for k in range(1, size):
+            ascending &= targets[begin + k - 1] < targets[begin + k]
+        if ascending:
+            for k in range(size):
+                new_targets[place + k] = targets[begin + k]
+            if weights.size:
+                for k in range(size):
+                    new_weights[place + k] = weights[begin + k]
+            continue
+        order = np.argsort(targets[begin : begin + size])
+        for k in range(size):
+            new_targets[place + k] = targets[begin + order[k]]
+        if weights.size:
+            for k in range(size):
+                new_weights[place + k] = weights[begin + order[k]]
+
+
+@kernel
+def list_sums(first: Any, last: Any, begins: Any, ends: Any, weights: Any, sums: Any) -> None:
+    """The sum of each list's weights."""
+    for v in range(first, last):
+        total = 0.0
+        for e in range(begins[v], ends[v]):
+            total += weights[e]
+        sums[v] = total

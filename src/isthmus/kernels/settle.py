@@ -19,7 +19,8 @@ def settle(
 ):
     """Follow at most about `most` edges; newly marked vertices outside first:last go to `outer`.
 
-    `starts` are the marked vertices; empty: they are looked for. `piles` is zero for each vertex; `soon` has room for all vertices, `later` for twice as many. Returns (entries needed
+    `starts` are the marked vertices; empty: they are looked for.
+    `piles` is zero for each vertex; `soon` has room for all vertices, `later` for twice as many. Returns (entries needed
     in `outer`, vertices followed, edges followed); vertices that were not followed stay marked.
     """
     values = state[0]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, fence
-from isthmus.programs.declared import Monotone, above, below, bound, natural_numbers, vertex_number
+from isthmus.programs.declared import Monotone, above, below, bound, vertex_number
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
 
@@ -118,6 +118,3 @@ def with_room(array: Array, used: int, room: int) -> Array:
 def worst(program: Monotone, facts: Facts) -> Any:
     """The value of a vertex that nothing has reached; it is not sent. None: every vertex has a value from the start."""
     return None if program.start_value is None else bound(program.initial, program.dtype(facts))
-
-
-__all__ = ["LOCKED", "NOBODY", "Remembered", "first_values", "natural_numbers", "remembering", "with_room", "worst"]

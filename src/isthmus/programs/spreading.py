@@ -19,9 +19,9 @@ import numpy as np
 from isthmus.kernels import deltas
 from isthmus.kernels.atomics import atomic_add
 from isthmus.programs.choosing import above as vertices_above
-from isthmus.programs.declared import take
+from isthmus.programs.declared import ByDeltas
 from isthmus.programs.functions import Functions
-from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.program import Array, Facts, State
 
 LOWER = 0.9  # of the threshold that the bound needs, so that rounding does not make it lower the threshold twice
 
@@ -38,11 +38,9 @@ def spread(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
     return abs(atomic_add(state[1], v, more) + more) > params[1]
 
 
-class Spreading(Program):
+class Spreading(ByDeltas):
     """Scores by spreading. The state has four arrays: values, residuals, deltas, divisors; the parameters factor, threshold, absorber."""
 
-    prefetched_array = 1
-    reruns = True
     state_bytes = 33
 
     def __init__(self, factor: float, tol: float, weight: bool) -> None:
@@ -82,9 +80,6 @@ class Spreading(Program):
 
     def divisors(self, facts: Facts) -> Array:
         return facts.degrees().astype(np.float64)
-
-    def before(self, state: State, frontier: Any, facts: Facts) -> None:
-        take(state, frontier, facts)
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         values, residual = state.arrays[:2]

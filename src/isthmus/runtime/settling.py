@@ -156,8 +156,9 @@ class SettlingPartitions(Work):
         def work(member: int) -> None:
             start = clock()
             used, vertices, edges = self._settle(
-                parts.first[unit], parts.last[unit], NO_STARTS, place.base, place.weight_base, sizes.now.settled_edges, self._sign, self._delta,
-                lists.begins, lists.ends, place.targets, weights, self._state.arrays, self._state.params,
+                parts.first[unit], parts.last[unit], NO_STARTS, place.base, place.weight_base,
+                sizes.now.settled_edges, self._sign, self._delta, lists.begins, lists.ends, place.targets, weights,
+                self._state.arrays, self._state.params,
                 self._marks, *self._piles[member], self._outer[member], 0,
             )  # fmt: skip
             self._found[unit] = member, used, vertices, edges, clock() - start

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.errors import BatchError
-from isthmus.graph.changing import Edits
+from isthmus.graph.change import Edits
 from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
 
 Array = np.ndarray[Any, Any]
@@ -23,8 +23,8 @@ def edits_of(kind: str, weighted: bool, inserts: Any, deletes: Any, updates: Any
     weights = None
     if weighted:
         weights = np.concatenate([np.ones(len(row[1])) if row[3] is None else np.asarray(row[3]) for row in rows]) if rows else np.empty(0)
-    as_ids = lambda what: None if what is None else np.asarray(what, dtype)  # noqa: E731
-    return Edits(wishes, sources, targets, weights, as_ids(added), as_ids(removed))
+    added, removed = (None if users is None else np.asarray(users, dtype) for users in (added, removed))
+    return Edits(wishes, sources, targets, weights, added, removed)
 
 
 def columns_of(edges: Any) -> tuple[Array, Array, Array | None]:

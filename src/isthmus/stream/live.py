@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from isthmus.errors import OptionError
-from isthmus.graph.changing import Change, ChangingGraph, Edits
+from isthmus.graph.change import Change, Edits
+from isthmus.graph.changing import ChangingGraph
 from isthmus.graph.graph import Graph, open_graph
 from isthmus.runtime.session import Session, check_graph
 from isthmus.stream.batch import edits_of

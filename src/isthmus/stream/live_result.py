@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isthmus.graph.changing_ids import ascending
 from isthmus.programs.algorithm import Answer
 from isthmus.programs.column import column_of
 from isthmus.programs.program import Facts
@@ -76,6 +77,6 @@ def named(program: Maintained, found: Differences | None) -> dict[str, Array]:
     if found is None:
         return {"vertex": np.empty(0, np.int64), "old": np.empty(0), "new": np.empty(0)}
     users = program.graph.changing_ids.users()[found.vertices]
-    order = np.array(sorted(range(users.size), key=users.__getitem__), np.int64) if users.dtype == object else np.argsort(users)
+    order = ascending(users)
     column = column_of(program.columns, program.main)
     return {"vertex": users[order], "old": column.masked(found.old[order]), "new": column.masked(found.new[order])}

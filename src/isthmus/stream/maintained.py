@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.graph.changing import Change, ChangingGraph
+from isthmus.graph.change import Change
+from isthmus.graph.changing import ChangingGraph
 from isthmus.programs.column import Column
 from isthmus.programs.program import Facts
 from isthmus.runtime.session import Session

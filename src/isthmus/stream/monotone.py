@@ -17,9 +17,9 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import BatchError
-from isthmus.graph.changing import Change
+from isthmus.graph.change import Change
 from isthmus.kernels import correction, skeleton
-from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
+from isthmus.kernels.packed import DELETE, INSERT
 from isthmus.programs.declared import Monotone
 from isthmus.programs.dependencies import NOBODY, Remembered, first_values, with_room, worst
 from isthmus.programs.program import Facts, State
@@ -94,7 +94,6 @@ class MaintainedMonotone(Maintained):
         if self._labels or not self.reads_weights():
             return 0.0
         lists = self.graph.sides["out"]
-        sample = lists.weights[:: max(1, lists.slots // 4096)] if False else NO_WEIGHTS
         begins, ends = lists.lists().arrays
         chosen = np.flatnonzero(ends > begins)[:: max(1, begins.size // 4096)]
         sample = lists.weights[begins[chosen]] if self.graph.weighted else NO_WEIGHTS
@@ -113,7 +112,7 @@ class MaintainedMonotone(Maintained):
     def refuse(self, change: Change) -> None:
         for source in self.program.sources:
             if int(self.graph.ids.number(source)) in set(change.removed.tolist()):
-                raise BatchError(f"vertex {source!r} is the source of {self.name} and cannot be removed; close the stream, and open it without {self.name}")
+                raise BatchError(f"vertex {source!r} is the source of {self.name}; it cannot be removed while the stream maintains that")
 
     def correct(self, change: Change) -> None:
         start = time.perf_counter()
@@ -182,8 +181,9 @@ class MaintainedMonotone(Maintained):
         if n > self._room:
             self._room = n + n // 4 + 64
             arrays = [with_room(array, before, self._room) if array.size > 1 else array for array in self.state.arrays]
-            arrays[self._position + 1 :] = [np.zeros(self._room, np.uint8), with_room(self.state.arrays[-2], before, self._room), self.state.arrays[-1]]
-            arrays[self._position + 1][self.state.arrays[-2][: int(self.state.arrays[-1][0])]] = 1
+            changes, count = self.state.arrays[-2:]
+            arrays[self._position + 1 :] = [np.zeros(self._room, np.uint8), with_room(changes, before, self._room), count]
+            arrays[self._position + 1][changes[: int(count[0])]] = 1
             self.state = State(tuple(arrays), None, self.state.params, self.state.extra)
             lost = self._lost
             self._make_tools(self.facts())
@@ -201,9 +201,9 @@ class MaintainedMonotone(Maintained):
         silent = (self._silent is not None, self.values.dtype.type(0 if self._silent is None else self._silent))
         found: list[Array] = []
         lost = self._lost[: int(self._lost_count[0])]
+        common = (*silent, self.state.arrays, self.state.params, self._marks)
         for side in self.sides:
             begins, ends, _, _ = self.graph.sides[side].arrays()
-            common = (*silent, self.state.arrays, self.state.params, self._marks)
             ways = (tails, heads) if side == "out" else (heads, tails)
             if lost.size:
                 into = self.graph.sides[OPPOSITE[side]].arrays()
@@ -247,8 +247,8 @@ class MaintainedMonotone(Maintained):
             begins, ends, targets, weights = self.graph.sides[self.sides[0]].arrays()
             _, _, edges = self._module.settle(
                 0, n, starts, 0, 0, sizes.now.settled_alone, self.program.settles, self._width, begins, ends, targets,
-                weights if weighted else NO_WEIGHTS, self.state.arrays, self.state.params, self._marks, self._piles, self._soon, self._later,
-                np.empty(0, np.uint32), 0,
+                weights if weighted else NO_WEIGHTS, self.state.arrays, self.state.params, self._marks,
+                self._piles, self._soon, self._later, np.empty(0, np.uint32), 0,
             )  # fmt: skip
             self.effort.edges_read += int(edges)
             if edges < sizes.now.settled_alone:
@@ -323,6 +323,3 @@ class MaintainedMonotone(Maintained):
         state = State(arrays, None, self.state.params, self.state.extra, over=True)
         columns = self.program.result(state, facts)
         return columns, self.program.summary(columns, state)
-
-
-__all__ = ["REWEIGH", "MaintainedMonotone"]

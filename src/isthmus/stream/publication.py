@@ -11,7 +11,7 @@ import weakref
 from collections import deque
 from typing import TYPE_CHECKING
 
-from isthmus.graph.changing import Change
+from isthmus.graph.change import Change
 from isthmus.stream.live_result import LiveResult, named
 from isthmus.stream.maintained import Array, Differences
 

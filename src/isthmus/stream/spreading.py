@@ -14,8 +14,8 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import BatchError
-from isthmus.graph.changing import Change
-from isthmus.kernels import deltas
+from isthmus.graph.change import Change
+from isthmus.kernels import deltas, packed
 from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
 from isthmus.programs.dependencies import with_room
 from isthmus.programs.program import Facts, State
@@ -62,16 +62,15 @@ class MaintainedSpreading(Maintained):
 
     def _strengths(self) -> Array:
         """Each vertex's sum of weights."""
-        lists = self.graph.sides["out"].lists()
-        weights = self.graph.sides["out"].weights
-        running = np.concatenate([[0.0], np.cumsum(weights.astype(np.float64))])  # gaps may hold anything
-        if not np.isfinite(running).all() or lists.has_gaps:
-            return np.array([weights[b:e].astype(np.float64).sum() for b, e in zip(*(a.tolist() for a in lists.arrays), strict=True)])
-        return running[lists.ends] - running[lists.begins]
+        begins, ends, _, weights = self.graph.sides["out"].arrays()
+        sums = np.empty(self.graph.vertices)
+        self.team.split(lambda a, b: packed.list_sums(a, b, begins, ends, weights, sums), self.graph.vertices)
+        return sums
 
     def _scores(self) -> Array:
         n = self.graph.vertices
-        return self.state.arrays[0][:n] + self.state.arrays[1][:n]
+        scores: Array = self.state.arrays[0][:n] + self.state.arrays[1][:n]
+        return scores
 
     def refuse(self, change: Change) -> None:
         gone = set(change.removed.tolist())

@@ -1,0 +1,84 @@
+"""A batch of changes: as its sender wrote it (`Edits`), and what it does to a graph in the end (`Change`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from isthmus.graph.files import Array
+from isthmus.graph.packed_lists import SideChanges
+
+
+@dataclass
+class Edits:
+    """A batch as its sender wrote it, in order of arrival: per row a wish (INSERT, DELETE, REWEIGH) and an edge by user ids.
+
+    `added` and `removed` are vertices. A vertex of an inserted edge need not be added.
+    """
+
+    wishes: Array
+    sources: Array
+    targets: Array
+    weights: Array | None = None
+    added: Array | None = None
+    removed: Array | None = None
+
+    def __len__(self) -> int:
+        return int(self.wishes.size)
+
+
+@dataclass
+class Change:
+    """What a batch does to a graph, by vertex numbers; made by `prepare`.
+
+    `out` has every arc that changes, and `into` the same arcs by their heads; they are the same for an undirected graph. Deleted arcs of
+    `out` have their old weights there; `old_weights` has the old weights of those that change.
+    """
+
+    number: int  # of the snapshot that it leads to
+    out: SideChanges
+    into: SideChanges
+    old_weights: Array
+    added: Array  # user ids of new vertices, which get the next numbers
+    removed: Array  # numbers of removed vertices, ascending
+    movers: Array  # after the change, vertex movers[i] takes the number holes[i]
+    holes: Array
+    vertices: int  # when it is done
+    counts: dict[str, int] = field(default_factory=dict)
+    edges: int = 0
+    self_loops: int = 0
+    negative: bool = False
+
+    @property
+    def vertices_between(self) -> int:
+        """Vertices while both the new and the removed ones have numbers."""
+        return self.vertices + int(self.removed.size)
+
+
+def side_changes(vertices: Array, others: Array, actions: Array, weights: Array, order: Array | None) -> SideChanges:
+    """Changes of arcs, put in order; `order` None: they are."""
+    if order is not None:
+        vertices, others, actions = vertices[order], others[order], actions[order]
+        weights = weights[order] if weights.size else weights
+    fresh = np.flatnonzero(vertices[1:] != vertices[:-1]) + 1
+    cuts = np.concatenate([[0], fresh, [vertices.size]]) if vertices.size else np.zeros(1, np.int64)
+    return SideChanges(vertices, others, actions, weights, cuts)
+
+
+def sorted_pairs(us: Array, vs: Array, vertices: int) -> Array:
+    """The stable order of pairs by u, then v: numbers from 0 to `vertices`, which stands for a vertex that does not exist."""
+    bits, rows = int(vertices).bit_length(), max(int(us.size - 1), 0).bit_length()
+    if 2 * bits + rows > 64:
+        return np.lexsort((vs, us))
+    keys = us.astype(np.uint64) << np.uint64(bits + rows) | vs.astype(np.uint64) << np.uint64(rows) | np.arange(us.size, dtype=np.uint64)
+    keys.sort()
+    return (keys & np.uint64((1 << rows) - 1)).astype(np.int64)
+
+
+def distinct(users: Array) -> Array:
+    """Each id once, in order of arrival."""
+    if users.dtype == object:
+        return np.array(list(dict.fromkeys(users.tolist())), object)
+    _, first = np.unique(users, return_index=True)
+    return users[np.sort(first)]
