@@ -100,6 +100,8 @@ def draw(chance: random.Random, sources: dict[str, str]) -> list[str]:
     words = ["run", algorithm, f"{graph}.isthmus", "--policy", chance.choice(RECIPES)]
     if algorithm in SOURCED:
         words += ["--source", sources[graph]]
+    if algorithm == "katz":
+        words += ["--alpha", "1e-7"]  # small enough for the star
     if algorithm == "label_propagation":
         words += ["--max-iter", "2"]
     return [*words, *([] if output is None else ["-o", f"out.{output}"])]
