@@ -9,7 +9,11 @@ import importlib
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
+import isthmus.stream  # a package without contents of its own; loaded now, it does not hide the function `stream` later
+
 __version__ = "0.1.0"
+
+del stream  # type: ignore[name-defined]  # noqa: F821  # the name that the import has set
 
 _WHERE = {
     "open": ("isthmus.graph.graph", "open_graph"),

@@ -153,7 +153,10 @@ def test_many_insertions_and_deletions_keep_the_array_in_bounds() -> None:
 ALGORITHMS = ("bfs", "sssp", "weakly_connected_components", "pagerank", "core_number", "label_propagation", "triangle_count", "katz")
 
 
-@pytest.mark.parametrize("how", [{}, {"far": "ram", "policy": "hytgraph", "memory": "10%"}, {"device": "model:rtx2080ti", "memory": "10%"}], ids=str)
+WAYS: list[dict[str, Any]] = [{}, {"far": "ram", "policy": "hytgraph", "memory": "10%"}, {"device": "model:rtx2080ti", "memory": "10%"}]
+
+
+@pytest.mark.parametrize("how", WAYS, ids=str)
 def test_algorithms_run_on_the_current_snapshot(how: dict[str, Any]) -> None:
     with ChangingGraph(ist.generate("rmat", scale=9, weights="1:9", seed=3)) as graph:
         draw = np.random.default_rng(2)

@@ -165,7 +165,7 @@ class LiveKatz(Spreading):
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         """Goes on while a vertex is active; where alpha is too large for the graph, scores grow without end."""
-        if iteration % CHECKED == 0 and not np.isfinite(state.arrays[1]).all():
+        if iteration % CHECKED == 0 and not np.isfinite(state.arrays[1][: facts.vertices]).all():
             raise OptionError(f"alpha: {self.factor:g} is too large for this graph; katz does not converge")
         self.error_bound, self.converged = self.tol, True
         return True

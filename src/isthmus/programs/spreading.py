@@ -23,6 +23,7 @@ from isthmus.programs.declared import ByDeltas
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, State
 
+LEFT = 0.25  # of the allowed error: if residuals are below that and the bound does not hold, what is off is too much
 LOWER = 0.9  # of the threshold that the bound needs, so that rounding does not make it lower the threshold twice
 
 
@@ -61,6 +62,10 @@ class Spreading(ByDeltas):
     def allowed(self, total: float) -> float:
         """The sum of |residual| and `off` at which the error is at most `tol`, if the scores sum to `total`."""
 
+    def bound(self, remaining: float, allowed: float) -> float:
+        """The bound on the error, given what remains and what is allowed to."""
+        return self.tol * remaining / allowed if allowed > 0 else 0.0
+
     @abstractmethod
     def threshold(self, vertices: int) -> float:
         """The first threshold."""
@@ -87,14 +92,14 @@ class Spreading(ByDeltas):
         sums = facts.team.split(lambda a, b: deltas.delta_sums(values, residual, threshold, a, b), facts.vertices)
         settled, left, above = (sum(column) for column in zip(*sums, strict=True)) if sums else (0.0, 0.0, 0)
         allowed = self.allowed(settled + left)
-        self.error_bound = self.tol * (left + self.off) / allowed if allowed > 0 else 0.0
+        self.error_bound = self.bound(left + self.off, allowed)
         self.converged = left + self.off <= allowed
-        if self.converged:
+        if self.converged or left <= LEFT * allowed:  # what is off must be corrected first
             return False
         if not above:
             threshold *= LOWER * max(allowed - self.off, 0.1 * allowed) / left
             state.params = (factor, threshold, absorber)
-            for piece in vertices_above(np.abs(residual), threshold):
+            for piece in vertices_above(np.abs(residual[: facts.vertices]), threshold):  # arrays may be longer
                 frontier.wake_all(piece)
         return True
 

@@ -19,13 +19,14 @@ from isthmus.kernels import deltas, packed
 from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
 from isthmus.programs.dependencies import with_room
 from isthmus.programs.program import Facts, State
-from isthmus.programs.spreading import Spreading
+from isthmus.programs.spreading import LOWER, Spreading
 from isthmus.runtime.execute import execute
 from isthmus.runtime.options import quiet
 from isthmus.runtime.session import Session
 from isthmus.stream.maintained import Array, Differences, Effort, Maintained
 
 NO_WEIGHTS = np.empty(0, np.int32)
+LARGEST = 1.05  # of strength ÷ divisor: with more, vertices would send more than they have, and scores might grow without end
 WAITING = 0.25  # of the allowed error, for messages that are off; when it is used up, half of that is corrected
 
 
@@ -58,7 +59,6 @@ class MaintainedSpreading(Maintained):
         self.program.off = 0.0
         self._go_on(state.start)
         self._published = self._scores()
-        self._sum = float(self._published.sum())
 
     def _strengths(self) -> Array:
         """Each vertex's sum of weights."""
@@ -89,7 +89,7 @@ class MaintainedSpreading(Maintained):
         self._shift(change)
         self._catch_up()
         self.effort.correction = time.perf_counter() - start
-        self._go_on(None)
+        self._go_on(self._active())
         self.effort.computation = time.perf_counter() - start - self.effort.correction
 
     def _grow(self, before: int) -> None:
@@ -136,26 +136,36 @@ class MaintainedSpreading(Maintained):
         if self._fixed or not self._behind.size:
             return
         values, residual, _, divisors = self.state.arrays
-        factor, threshold, absorber = self.state.params
-        behind = self._behind
+        factor, behind = self.state.params[0], self._behind
+        silent = behind[values[behind] == 0]
+        divisors[silent] = self._strength[silent]  # nothing was sent yet
         strength = self._strength[behind]
         off = np.where(strength > 0, factor * np.abs(values[behind]) * np.abs(strength / np.maximum(divisors[behind], 1e-300) - 1), 0.0)
-        allowed = WAITING * self.program.allowed(self._sum)
-        chosen = np.empty(0, np.int64)
+        n = self.graph.vertices
+        allowed = WAITING * self.program.allowed(float(np.abs(values[:n]).sum() + np.abs(residual[:n]).sum()))
+        largest = min(LARGEST, (1 + 1 / factor) / 2)
+        chosen = np.flatnonzero((strength > largest * divisors[behind]) & (off > 0))
+        off[chosen] = 0.0
         if off.sum() > allowed:
             lists = self.graph.sides["out"].lists()
             order = np.argsort(-off / (lists.ends[behind] - lists.begins[behind] + 1))
-            rest = off.sum() - np.cumsum(off[order])
-            chosen = order[: int(np.argmax(rest <= allowed / 2)) + 1] if (rest <= allowed / 2).any() else order
-            chosen = chosen[off[chosen] > 0]
-            rows = behind[chosen]
-            begins, ends, targets, weights = self.graph.sides["out"].arrays()
-            weights = weights if self.reads_weights() and self.graph.weighted else NO_WEIGHTS
-            given = (begins, ends, targets, weights, self._strength, values, residual, divisors, factor, threshold, absorber, self._marks)
-            self.effort.edges_read += int(sum(self._parts(lambda a, b: deltas.shift_lists(rows, a, b, *given), rows.size)))
+            enough = off.sum() - np.cumsum(off[order]) <= allowed / 2
+            more = order[: int(np.argmax(enough)) + 1]
+            chosen = np.concatenate([chosen, more[off[more] > 0]])
             off[chosen] = 0.0
+        self._correct_lists(behind[chosen])
         self.program.off = float(off.sum())
-        self._behind = behind[off > 0]
+        self._behind = behind[divisors[behind] != self._strength[behind]]
+
+    def _correct_lists(self, rows: Array) -> None:
+        """Set the divisors of these vertices to their strengths, and correct what they have sent."""
+        if not rows.size:
+            return
+        values, residual, _, divisors = self.state.arrays
+        begins, ends, targets, weights = self.graph.sides["out"].arrays()
+        weights = weights if self.reads_weights() and self.graph.weighted else NO_WEIGHTS
+        given = (begins, ends, targets, weights, self._strength, values, residual, divisors, *self.state.params, self._marks)
+        self.effort.edges_read += int(sum(self._parts(lambda a, b: deltas.shift_lists(rows, a, b, *given), rows.size)))
 
     def _parts(self, work: Any, count: int) -> list[Any]:
         if count <= sizes.now.few_changes:
@@ -163,23 +173,37 @@ class MaintainedSpreading(Maintained):
         return self.team.split(work, count)
 
     def _go_on(self, start: Array | None) -> None:
-        """Run until the bound holds: from `start` in the beginning, later from the marked vertices."""
+        """Run from these vertices (None: all) until the bound holds."""
         n = self.graph.vertices
-        if not n:
-            return
-        chosen = start
-        if hasattr(self, "_published"):
-            chosen = np.flatnonzero(self._marks[:n])
-            self._marks[chosen] = 0
-        state = State(self.state.arrays, chosen, self.state.params)
-        self.session.holdings.follow(self.graph.snapshot)
-        program = self.program.resumed(state)
-        if chosen is None or chosen.size:
+        while n and (start is None or start.size):
+            state = State(self.state.arrays, start, self.state.params)
+            program = self.program.resumed(state)
+            self.session.holdings.follow(self.graph.snapshot)
             run = execute(program, self.session, quiet, None, None)
             self.effort.edges_read += int(run.trace.total("active_edges"))
-            self.effort.affected = int(sum(iteration.active_vertices for iteration in run.trace))
-            self.program.error_bound, self.program.converged = program.error_bound, program.converged
+            self.effort.affected += int(sum(iteration.active_vertices for iteration in run.trace))
             self.state.params = state.params
+            self.program.error_bound, self.program.converged = program.error_bound, program.converged
+            self._catch_up()
+            start = self._active()
+
+    def _active(self) -> Array:
+        """The vertices to go on from: those that were marked; if there are none and the bound does not hold, the largest residuals."""
+        n = self.graph.vertices
+        chosen = np.flatnonzero(self._marks[:n])
+        self._marks[chosen] = 0
+        if chosen.size:
+            return chosen
+        values, residual = (array[:n] for array in self.state.arrays[:2])
+        factor, threshold, absorber = self.state.params
+        left, off = float(np.abs(residual).sum()), self.program.off
+        allowed = self.program.allowed(float(values.sum()) + left)
+        if left + off <= allowed or not left:
+            self.program.error_bound, self.program.converged = self.program.bound(left + off, allowed), True
+            return chosen
+        threshold = min(threshold, LOWER * max(allowed - off, 0.1 * allowed) / max(n, 1))
+        self.state.params = (factor, threshold, absorber)
+        return np.flatnonzero(np.abs(residual) > threshold)
 
     def renumber(self, change: Change) -> None:
         movers, holes, n = change.movers, change.holes, self.graph.vertices
@@ -192,7 +216,6 @@ class MaintainedSpreading(Maintained):
         if self.state.params[2] >= 0:
             self.state.params = (*self.state.params[:2], int(to[self.state.params[2]]))
         self._published = self._scores()
-        self._sum = float(self._published.sum())
 
     def published(self) -> tuple[Array, ...]:
         return (self._published,)
@@ -202,7 +225,7 @@ class MaintainedSpreading(Maintained):
         old = np.zeros(now.size)
         old[: before.size] = before
         changed = np.flatnonzero(now != old)
-        self._published, self._sum = now, float(now.sum())
+        self._published = now
         return Differences(changed.astype(np.uint32), old[changed], now[changed])
 
     def answer(self, arrays: tuple[Array, ...], facts: Facts) -> tuple[dict[str, Array], dict[str, Any]]:
