@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = ("make ", "pip install", "git clone", "cd ")
-PAGES = ("README.md", *(f"docs/{name}.md" for name in ("algorithms", "programs", "calibration", "compare", "model", "checkpoints")))
+PAGES = ("README.md", *(f"docs/{name}.md" for name in ("algorithms", "programs", "calibration", "compare", "model", "checkpoints", "streaming")))
 
 
 def blocks(text: str) -> list[tuple[str, str]]:
