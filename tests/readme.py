@@ -17,7 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = ("make ", "pip install", "git clone", "cd ")
-PAGES = ("README.md", *(f"docs/{name}.md" for name in ("algorithms", "programs", "calibration", "compare", "model", "checkpoints", "streaming")))
+GUIDE = ("algorithms", "programs", "calibration", "compare", "model", "checkpoints", "streaming")
+PAGES = ("README.md", *(f"docs/{name}.md" for name in GUIDE))
 
 
 def blocks(text: str) -> list[tuple[str, str]]:

@@ -9,7 +9,6 @@ its own error message advises, so that advice is tested as well.
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import re
 import subprocess
@@ -51,14 +50,23 @@ class Outcome:
     printed: str
 
 
+# A process starts with the peak of the one that it was forked from, which may be a large one. So a small one starts the command.
+MEASURING = """
+import os, subprocess, sys
+child = subprocess.Popen(sys.argv[2:], stderr=subprocess.STDOUT)
+_, status, usage = os.wait4(child.pid, 0)
+child.returncode = os.waitstatus_to_exitcode(status)
+open(sys.argv[1], "w").write(f"{child.returncode} {usage.ru_maxrss}")
+"""
+
+
 def measured(words: list[str], folder: Path) -> Outcome:
     """Run a command and measure its peak of memory."""
-    with tempfile.TemporaryFile("w+", dir=folder) as printed:
-        child = subprocess.Popen([*COMMAND, *words], cwd=folder, stdout=printed, stderr=subprocess.STDOUT)
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        printed.seek(0)
-        return Outcome(child.returncode, usage.ru_maxrss * 1024, printed.read())
+    with tempfile.NamedTemporaryFile("r", dir=folder) as outcome:
+        command = [sys.executable, "-I", "-S", "-c", MEASURING, outcome.name, *COMMAND, *words]
+        done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
+        code, peak = outcome.read().split()
+        return Outcome(int(code), int(peak) * 1024, done.stdout)
 
 
 def long_name(number: int) -> str:

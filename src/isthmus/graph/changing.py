@@ -112,7 +112,7 @@ class ChangingGraph(Graph):
         found = self.team.split(lambda a, b: packed.has_parallel(*lists.arrays, targets, a, b), len(lists))
         for v in [v for v in found if v >= 0][:1]:
             self.team.close()
-            user = graph.ids.users(np.array([v]))[0]
+            user = graph.ids.users(np.array([v])).tolist()[0]
             remedy = "ingest it with parallel='min', 'sum' or 'drop'"
             raise GraphFormatError(f"{graph} has parallel edges, for example at vertex {user!r}; a changing graph has none: {remedy}")
 

@@ -36,11 +36,16 @@ class LiveResult:
         if self._result is None:
             with self._publication.lock:
                 arrays = self._publication.arrays_at(self.number)
-            self._make(arrays)
+            self.make(arrays)
         assert self._result is not None
         return self._result
 
-    def _make(self, arrays: tuple[Array, ...]) -> None:
+    @property
+    def is_made(self) -> bool:
+        """Whether it depends on the stream no more."""
+        return self._result is not None
+
+    def make(self, arrays: tuple[Array, ...]) -> None:
         program = self._publication.program
         columns, figures = program.answer(arrays, self._facts)
         answer = Answer(columns, program.columns, figures)

@@ -40,8 +40,8 @@ class Publication:
         with self.lock:
             if change.added.size or change.removed.size:  # numbers get another meaning
                 for result in list(self._older):
-                    if result._result is None:
-                        result._make(self.arrays_at(result.number))
+                    if not result.is_made:
+                        result.make(self.arrays_at(result.number))
                     result.changes()
                 self._replaced.clear()
             self._taken = self.program.publish()
@@ -55,7 +55,7 @@ class Publication:
             self._number = change.number
             self.current = self._result(self._taken)
             self.current.name_changes(self._named)
-            oldest = min((result.number for result in self._older if result._result is None), default=change.number)
+            oldest = min((result.number for result in self._older if not result.is_made), default=change.number)
             while self._replaced and self._replaced[0][0] <= oldest:
                 self._replaced.popleft()
 
