@@ -127,3 +127,24 @@ def reach(distances: Any, infinity: Any) -> Any:
         far = distance if reached else distances.dtype.type(0)
         farthest = far if far > farthest else farthest
     return count, farthest
+
+
+@kernel
+def count_labels(labels: Any, room: Any) -> Any:
+    """(How many different labels there are, how often the commonest occurs). `room` gets the count of each label."""
+    room[:] = 0
+    different, most = 0, 0
+    last, streak = int64(-1), 0  # neighbours often share a label, and additions to one element wait for each other
+    for i in range(labels.size):
+        label = int64(labels[i])
+        if label != last:
+            if streak:
+                room[last] += streak
+            last, streak = label, 0
+        streak += 1
+    if streak:
+        room[last] += streak
+    for i in range(room.size):
+        different += room[i] > 0
+        most = max(most, int64(room[i]))
+    return different, most

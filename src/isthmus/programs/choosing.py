@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
+from isthmus.kernels import vertices
 from isthmus.programs.program import Array
 
 AT_ONCE = 1 << 18  # vertices
@@ -45,7 +46,5 @@ def replace_by(values: Array, numbers: Array) -> None:
 
 def label_counts(labels: Array, room: Array) -> tuple[int, int]:
     """(Number of different labels, vertices of the commonest). `room`: an array for one count per label, overwritten."""
-    room[:] = 0
-    for first in range(0, labels.size, AT_ONCE):
-        np.add.at(room, labels[first : first + AT_ONCE].astype(np.intp), 1)
-    return int(np.count_nonzero(room)), int(room.max(initial=0))
+    different, most = vertices.count_labels(labels, room)
+    return int(different), int(most)
