@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import gc
 import os
 import re
 import signal
@@ -159,6 +160,7 @@ def test_an_error_in_whoever_watches(own: Any, policy: str) -> None:
 
 
 def test_runs_do_not_pile_up_threads_or_files(own: Any) -> None:
+    gc.collect()  # files that other tests have forgotten
     files = len(os.listdir("/proc/self/fd"))
     for _ in range(20):
         ist.bfs(own, 0, memory="5%", policy="filter", threads=3)

@@ -87,6 +87,7 @@ def undirected(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def nothing_left(graph, undirected):
     """No thread and no open file outlives a test."""
+    gc.collect()  # files that other tests have forgotten
     files = len(os.listdir("/proc/self/fd"))
     yield
     assert [thread.name for thread in threading.enumerate() if thread.name.startswith("isthmus")] == []
