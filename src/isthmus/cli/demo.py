@@ -74,8 +74,8 @@ def compare(graph: Any, hub: int, name: str) -> dict[str, Any]:
         near = getattr(isthmus, name)(graph, **answer, watch=watch.seen, say=watch.say)
         far = getattr(isthmus, name)(graph, **answer, memory=SHARE, watch=watch.seen, say=watch.say)
     a, b = near.summary(), far.summary()
-    a, b = near.filled(), far.filled()
-    agree = np.abs(a - b).sum() <= 2 * TOLERANCE if name == "pagerank" else np.array_equal(a, b)
+    one, other = near.filled(), far.filled()
+    agree = np.abs(one - other).sum() <= 2 * TOLERANCE if name == "pagerank" else np.array_equal(one, other)
     return {
         "name": name, "iterations": b["iterations"], "memory": a["seconds"]["iterate"], "disk": b["seconds"]["iterate"],
         "moved": b["transfer"]["bytes"], "ratio": b["transfer"]["ratio"], "agree": bool(agree), "engines": b["engines"],
