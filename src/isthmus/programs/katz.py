@@ -143,6 +143,7 @@ class LiveKatz(Spreading):
 
     name = "katz"
     columns = Katz.columns
+    fixed_divisors = True
 
     def __init__(self, alpha: float, beta: float, tol: float, normalized: bool, weight: bool) -> None:
         super().__init__(finite_above_0("alpha", alpha), above_0("tol", tol), weight)
@@ -150,9 +151,6 @@ class LiveKatz(Spreading):
 
     def first_residuals(self, facts: Facts) -> Array:
         return np.full(facts.vertices, self.beta)
-
-    def divisors(self, facts: Facts) -> Array:
-        return np.ones(facts.vertices)
 
     def threshold(self, vertices: int) -> float:
         return self.tol * self.beta

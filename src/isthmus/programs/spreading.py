@@ -43,6 +43,7 @@ class Spreading(ByDeltas):
     """Scores by spreading. The state has four arrays: values, residuals, deltas, divisors; the parameters factor, threshold, absorber."""
 
     state_bytes = 33
+    fixed_divisors = False  # whether divisors are 1, whatever edges a vertex has
 
     def __init__(self, factor: float, tol: float, weight: bool) -> None:
         self.factor, self.tol, self.weight = factor, tol, weight
@@ -84,7 +85,7 @@ class Spreading(ByDeltas):
         return State(arrays, None if active.all() else active, (self.factor, self.threshold(n), self.absorber(facts)))
 
     def divisors(self, facts: Facts) -> Array:
-        return facts.degrees().astype(np.float64)
+        return np.ones(facts.vertices) if self.fixed_divisors else facts.degrees().astype(np.float64)
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         values, residual = state.arrays[:2]

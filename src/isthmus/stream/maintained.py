@@ -7,11 +7,13 @@ changed, and `renumber` when vertices were removed and others have taken their n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.graph.change import Change
 from isthmus.graph.changing import ChangingGraph
 from isthmus.programs.column import Column
@@ -63,6 +65,12 @@ class Maintained(ABC):
         return Facts(
             graph.vertices, lists[0], weight_dtype, graph.ids.number, graph.naturals, graph.directed, self.team, graph.out_degrees, lists
         )
+
+    def in_parts(self, work: Callable[..., Any], count: int) -> list[Any]:
+        """Run work(first, last) on parts of 0:count, by all members where there is much."""
+        if count <= sizes.now.few_changes:
+            return [work(0, count)]
+        return self.team.split(work, count)
 
     @property
     @abstractmethod

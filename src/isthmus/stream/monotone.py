@@ -131,7 +131,7 @@ class MaintainedMonotone(Maintained):
         for side in self.sides:
             ends = (tails, heads) if side == "out" else (heads, tails)
             if gone.size:
-                self._parts(lambda a, b, ends=ends: correction.cut_off(*ends, a, b, *state, *given), gone.size)
+                self.in_parts(lambda a, b, ends=ends: correction.cut_off(*ends, a, b, *state, *given), gone.size)
         if self._by_degree:
             changed = np.unique(change.out.vertices)
             self._cut_below(changed[changed < self.graph.vertices], state, given)
@@ -143,16 +143,10 @@ class MaintainedMonotone(Maintained):
     def _cut_below(self, rows: Array, state: Any, given: Any) -> None:
         for side in self.sides:
             begins, ends, targets, _ = self.graph.sides[side].arrays()
-            found = self._parts(
+            found = self.in_parts(
                 lambda a, b, lists=(begins, ends, targets): correction.cut_off_all(rows, a, b, *lists, *state, *given), rows.size
             )
             self.effort.edges_read += int(sum(found))
-
-    def _parts(self, work: Any, count: int) -> list[Any]:
-        """Run work(first, last) on parts of 0:count, by all members where there is much."""
-        if count <= sizes.now.few_changes:
-            return [work(0, count)]
-        return self.team.split(work, count)
 
     def compute(self, change: Change) -> None:
         start = time.perf_counter()
@@ -236,7 +230,7 @@ class MaintainedMonotone(Maintained):
             queue = np.empty(last - first, np.uint32)
             return queue[: work(first, last, queue)]
 
-        return self._parts(part, count)
+        return self.in_parts(part, count)
 
     def _propagate(self, starts: Array) -> None:
         """Follow the marked vertices in `starts`, and all that improve by that."""

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from isthmus import sizes
 from isthmus.errors import BatchError
 from isthmus.graph.change import Change
 from isthmus.kernels import deltas, packed
@@ -36,7 +35,6 @@ class MaintainedSpreading(Maintained):
     def __init__(self, program: Spreading, session: Session, name: str | None = None) -> None:
         super().__init__(session)
         self.program, self.name, self.columns = program, name or program.name, program.columns
-        self._fixed = program.name == "katz"  # divisors do not depend on edges
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -50,7 +48,7 @@ class MaintainedSpreading(Maintained):
         state = self.program.begin(facts)
         self._room = n + n // 8 + 64
         arrays = list(state.arrays)
-        if self.reads_weights() and not self._fixed:
+        if self.reads_weights() and not self.program.fixed_divisors:
             arrays[3] = self._strengths()
         self.state = State(tuple(with_room(array, n, self._room) for array in arrays), state.start, state.params)
         self._strength = with_room(arrays[3], n, self._room)
@@ -103,7 +101,7 @@ class MaintainedSpreading(Maintained):
             values, residual, taken, divisors = self.state.arrays
             values[before:n], taken[before:n] = 0.0, 0.0
             residual[before:n] = self.program.arriving(n)
-            divisors[before:n] = self._strength[before:n] = 1.0 if self._fixed else 0.0
+            divisors[before:n] = self._strength[before:n] = 1.0 if self.program.fixed_divisors else 0.0
             self._marks[before:n] = np.abs(residual[before:n]) > self.state.params[1]
 
     def _shift(self, change: Change) -> None:
@@ -118,7 +116,7 @@ class MaintainedSpreading(Maintained):
         if not weighted:
             amounts[out.actions == REWEIGH] = 0.0
         values, residual, _, divisors = self.state.arrays
-        if not self._fixed:
+        if not self.program.fixed_divisors:
             tails = out.vertices[out.cuts[:-1]].astype(np.int64)
             self._strength[tails] += np.add.reduceat(amounts, out.cuts[:-1])
             if not weighted:
@@ -128,12 +126,12 @@ class MaintainedSpreading(Maintained):
             self._behind = np.union1d(self._behind, tails)
         factor, threshold, absorber = self.state.params
         given = (values, residual, divisors, factor, threshold, absorber, self._marks)
-        self._parts(lambda a, b: deltas.shift_arcs(out.vertices, out.others, amounts, a, b, *given), out.vertices.size)
+        self.in_parts(lambda a, b: deltas.shift_arcs(out.vertices, out.others, amounts, a, b, *given), out.vertices.size)
         self.effort.edges_read += int(out.vertices.size)
 
     def _catch_up(self) -> None:
         """Correct the divisors that matter most, until what the others are off by leaves room in the bound."""
-        if self._fixed or not self._behind.size:
+        if self.program.fixed_divisors or not self._behind.size:
             return
         values, residual, _, divisors = self.state.arrays
         factor, behind = self.state.params[0], self._behind
@@ -165,12 +163,7 @@ class MaintainedSpreading(Maintained):
         begins, ends, targets, weights = self.graph.sides["out"].arrays()
         weights = weights if self.reads_weights() and self.graph.weighted else NO_WEIGHTS
         given = (begins, ends, targets, weights, self._strength, values, residual, divisors, *self.state.params, self._marks)
-        self.effort.edges_read += int(sum(self._parts(lambda a, b: deltas.shift_lists(rows, a, b, *given), rows.size)))
-
-    def _parts(self, work: Any, count: int) -> list[Any]:
-        if count <= sizes.now.few_changes:
-            return [work(0, count)]
-        return self.team.split(work, count)
+        self.effort.edges_read += int(sum(self.in_parts(lambda a, b: deltas.shift_lists(rows, a, b, *given), rows.size)))
 
     def _go_on(self, start: Array | None) -> None:
         """Run from these vertices (None: all) until the bound holds."""
