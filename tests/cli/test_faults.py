@@ -220,9 +220,9 @@ STUCK = """
 import os, signal, time
 from isthmus.cli import signals
 signals.listen()
-print("ready", flush=True)
 while True:
     try:
+        print("ready", flush=True)
         time.sleep(60)
     except KeyboardInterrupt:
         pass  # as a compiler drops it
