@@ -83,12 +83,10 @@ class Frontier:
         if active is None:
             self.list, self.count = None, self.vertices
             return
-        if active.dtype == bool:
-            self.marks[: active.size] = active
-        else:
-            self.marks[active] = 1
-        self.count = int(np.count_nonzero(self.marks))
-        self.list = np.flatnonzero(self.marks).astype(np.uint32) if self.count <= self.queues.shape[1] else None
+        chosen = np.flatnonzero(active) if active.dtype == bool else np.unique(active)
+        self.marks[chosen] = 1
+        self.count = chosen.size
+        self.list = chosen.astype(np.uint32) if self.count <= self.queues.shape[1] else None
 
     def wake(self, first: int, last: int) -> None:
         """Make the vertices first:last active next, besides those already marked."""

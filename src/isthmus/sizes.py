@@ -44,7 +44,7 @@ class Sizes:
 
     # The disk and its calibration
     few_bytes: int = 128 << 10  # bytes of edges that are read by plain reads: asynchronous ones take seconds to compile on first use
-    largest_read: int = 4 << 20  # bytes of a single read: as fast as dd bs=4M, and small enough to stay responsive
+    largest_read: int = 1 << 20  # bytes of a single read: as fast as larger ones, and checked while it is in the cache
     least_trial: int = 64 << 20  # bytes of a test file; a smaller one says little about the disk
     most_trial: int = 1 << 30  # bytes of a test file
     trial_buffer: int = 64 << 20  # bytes read at once in bulk; lists are packed out of it

@@ -26,7 +26,7 @@ from isthmus.kernels.compile import c_function, kernel
 # io_setup, io_destroy, io_submit, io_getevents
 NUMBERS = {"x86_64": (206, 207, 209, 208), "aarch64": (0, 1, 2, 4)}.get(platform.machine()) if platform.system() == "Linux" else None
 DONE, FAILED, REFUSED, LOST = range(4)  # LOST: reads are in flight and cannot be collected
-FLYING = 16 << 20  # bytes: more only wait in the kernel, where submitting them blocks, and nothing that arrived is checked
+FLYING = 128 << 20  # bytes: with fewer, the disk waits at times; more only wait in the kernel, where submitting them blocks
 MOST_FAILURES = 1000  # of io_getevents in a row; a signal makes one of them fail
 
 SPARE: dict[int, list[int]] = {}  # unused contexts by depth: creating and destroying one takes the kernel some 30 ms

@@ -38,7 +38,7 @@ from isthmus.runtime.buffers import Buffers
 from isthmus.runtime.executor import Executor
 from isthmus.threads import Team, uninterrupted
 
-AT_ONCE = 32 << 20  # bytes of edges that one call loads: little, so that Ctrl-C is handled soon and members finish together
+AT_ONCE = 128 << 20  # bytes of edges that one call loads: enough to keep the disk busy, and Ctrl-C is handled after each
 
 
 @dataclass
@@ -231,11 +231,12 @@ class Holdings:
     def _read(self, array: FarArray, index: int, disk: Link) -> Array:
         """A whole array. Members of the team read pieces of it: while one checks what has arrived, another's reads are under way."""
         memory = aligned_empty(array.blocks * BLOCK, np.uint8)
-        pieces = range(0, memory.size if array.bytes else 0, AT_ONCE)
+        step = min(AT_ONCE, -(-array.blocks // self._team.size) * BLOCK)
+        pieces = range(0, memory.size, step) if array.bytes else range(0)
         moved = [Moved(0, 0, 0)] * len(pieces)
 
         def read(piece: int) -> None:
-            where, size = np.array(pieces[piece : piece + 1]), min(AT_ONCE, memory.size - pieces[piece])
+            where, size = np.array(pieces[piece : piece + 1]), min(step, memory.size - pieces[piece])
             with disk.lend() as channel:
                 requests = disk.move(Extents(np.array([index]), where, np.array([size]), where), memory, channel)
             moved[piece] = Moved(size, 0, requests)
