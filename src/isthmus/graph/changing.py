@@ -295,6 +295,12 @@ class ChangingGraph(Graph):
             self.team.each(lambda k: part(pieces[k], pieces[k + 1]), len(pieces) - 1)
         return exists, old
 
+    def joined(self, us: Array, vs: Array) -> Array:
+        """Whether there is an edge u -> v now, for each pair of vertex numbers; numbers beyond all vertices have none."""
+        kind = self.sides["out"].targets.dtype
+        exists, _ = self._look_up(us.astype(kind), vs.astype(kind))
+        return exists.astype(np.bool_)
+
     def _refused(self, edits: Edits, odd: Array) -> BatchError:
         row = int(odd.min())
         u, v = edits.sources[row : row + 1].tolist()[0], edits.targets[row : row + 1].tolist()[0]

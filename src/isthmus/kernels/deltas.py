@@ -64,3 +64,18 @@ def shift_lists(
             if v != absorber:
                 add(v, more * weights[e] if weights.size else more, residual, threshold, marks)
     return edges
+
+
+@kernel
+def send_values(
+    first: Any, last: Any, begins: Any, ends: Any, targets: Any, weights: Any, values: Any, residual: Any, divisors: Any, factor: Any,
+    absorber: Any,
+) -> None:  # fmt: skip
+    """Add to the residuals all that the vertices first:last have sent so far."""
+    for u in range(first, last):
+        if divisors[u] > 0 and values[u] != 0:
+            more = factor * values[u] / divisors[u]
+            for e in range(begins[u], ends[u]):
+                v = int64(targets[e])
+                if v != absorber:
+                    atomic_add(residual, v, more * weights[e] if weights.size else more)

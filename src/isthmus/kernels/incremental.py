@@ -2,10 +2,12 @@
 
 `relax_arcs` sends along single arcs, those that were inserted. `pull_rows` lets vertices hear from all in-neighbours, those that
 lost their value. A vertex whose value is `silent` has nothing to send (`has_silent` False: every value is sent). Both return the
-entries in `queue`, as `push_rows` does.
+entries in `queue`, as `push_rows` does. The state of a program that uses them ends with four arrays: parents, a byte per vertex that
+has changed, the list of these, and its length.
 
-The state of such a program ends with four arrays that every program here has: parents, a byte per vertex that has changed,
-the list of these, and its length.
+`drain` lets one thread follow vertices with residuals, in order of arrival, until none is left or about `most` edges were followed;
+those left over stay marked. It is for programs whose first arrays are values, residuals and deltas, and returns the vertices and
+edges followed, the rounds this took (a vertex is followed at most once in each), and the sum of |value| of all vertices followed.
 """
 
 from __future__ import annotations
@@ -49,10 +51,47 @@ def pull_rows(
                 queue[used] = v
             used += 1
     return used
+
+
+@compiled
+def drain(starts, most, list_begins, list_ends, targets, weights, state, params, marks, queue):
+    values, residual, deltas = state[0], state[1], state[2]
+    head = edges = vertices = rounds = round_left = np.int64(0)
+    used = np.int64(starts.size)
+    total = 0.0
+    for i in range(used):
+        queue[i] = starts[i]
+        marks[np.int64(starts[i])] = 1
+    while used > 0 and edges < most:
+        if round_left == 0:
+            rounds += 1
+            round_left = used
+        round_left -= 1
+        u = np.int64(queue[head])
+        head = head + 1 if head + 1 < queue.size else 0
+        used -= 1
+        marks[u] = 0
+        delta = residual[u]
+        residual[u] = 0.0
+        values[u] += delta
+        deltas[u] = delta
+        vertices += 1
+        total += abs(values[u])
+        x = source(u, list_ends[u] - list_begins[u], state, params)
+        edges += list_ends[u] - list_begins[u]
+        for e in range(list_begins[u], list_ends[u]):
+            v = np.int64(targets[e])
+            if edge(x, u, v, {weight_of_range}, state, params) and marks[v] == 0:
+                marks[v] = 1
+                at = head + used
+                queue[at if at < queue.size else at - queue.size] = v
+                used += 1
+    return vertices, edges, rounds, total
 '''
 
 
 def incremental(weighted: bool) -> str:
     return INCREMENTAL.format(
-        weight_of_arc="weights[i]" if weighted else "1", weight_of_in_arc="in_weights[e]" if weighted else "1"
+        weight_of_arc="weights[i]" if weighted else "1", weight_of_in_arc="in_weights[e]" if weighted else "1",
+        weight_of_range="weights[e]" if weighted else "1",
     )

@@ -23,6 +23,7 @@ from isthmus.checks import flag
 from isthmus.errors import OptionError
 from isthmus.graph.snapshot import Snapshot
 from isthmus.plugins import LAST
+from isthmus.programs.by_source import BySource
 from isthmus.programs.column import Array, Column
 from isthmus.programs.program import Program
 
@@ -142,11 +143,11 @@ class Parameter:
 class Live:
     """How an algorithm's answer is kept current. `title`: the name that users give it by, such as SSSP in `isthmus.SSSP(source=7)`.
 
-    `program` makes the program from a graph and the algorithm's options (some of them, or all).
+    `program` makes the program (or one per source) from a graph and the algorithm's options (some of them, or all).
     """
 
     title: str
-    program: Callable[..., Program]
+    program: Callable[..., Program | BySource]
 
 
 @dataclass(frozen=True)

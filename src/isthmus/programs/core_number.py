@@ -15,7 +15,7 @@ import numpy as np
 
 from isthmus.kernels import peel
 from isthmus.kernels.atomics import atomic_add
-from isthmus.programs.algorithm import Answer, Runner, algorithm
+from isthmus.programs.algorithm import Answer, Live, Runner, algorithm
 from isthmus.programs.choosing import as_mask, chosen
 from isthmus.programs.column import Column
 from isthmus.programs.functions import Functions
@@ -106,7 +106,7 @@ class CoreNumber(Program):
         return {"largest": int(cores.max()) if cores.size else 0, "in_largest": int((cores == cores.max()).sum()) if cores.size else 0}
 
 
-@algorithm
+@algorithm(live=Live("CoreNumber", lambda graph: CoreNumber(graph.directed, graph.self_loops > 0)))
 def core_number(run: Runner) -> Answer:
     """The largest k for which a vertex is in the k-core; edge directions and self loops are ignored."""
     return run(CoreNumber(run.graph.directed, run.graph.self_loops > 0))

@@ -144,6 +144,7 @@ class LiveKatz(Spreading):
     name = "katz"
     columns = Katz.columns
     fixed_divisors = True
+    bounds_each = True
 
     def __init__(self, alpha: float, beta: float, tol: float, normalized: bool, weight: bool) -> None:
         super().__init__(finite_above_0("alpha", alpha), above_0("tol", tol), weight)
@@ -160,6 +161,9 @@ class LiveKatz(Spreading):
 
     def allowed(self, total: float) -> float:
         return np.inf
+
+    def bound(self, remaining: float, allowed: float) -> float:
+        return self.tol
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         """Goes on while a vertex is active; where alpha is too large for the graph, scores grow without end."""

@@ -15,10 +15,13 @@ from isthmus.errors import OptionError
 from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels import masks
 from isthmus.kernels.atomics import atomic_or
-from isthmus.programs.algorithm import Answer, Kind, Option, Runner, algorithm
+from isthmus.programs.algorithm import Answer, Kind, Live, Option, Runner, algorithm
+from isthmus.programs.bfs import BFS
+from isthmus.programs.by_source import BySource
 from isthmus.programs.column import Column
 from isthmus.programs.declared import as_sources
 from isthmus.programs.functions import Functions
+from isthmus.programs.message import INT_MAX
 from isthmus.programs.program import Array, Facts, Program, State
 
 MOST = 64  # bits of a word
@@ -96,7 +99,15 @@ def first_vertices(graph: Snapshot) -> Any:
     return graph.ids.natural(0, min(3, graph.vertices)).tolist() or None
 
 
-@algorithm
+def live_searches(graph: Snapshot, sources: Any) -> BySource:
+    def summary(columns: dict[str, Array], programs: list[Program]) -> dict[str, Any]:
+        reached = [column[column != INT_MAX] for column in columns.values()]
+        return {"sources": len(columns), "reached": sum(map(len, reached)), "depth": max(int(found.max()) for found in reached)}
+
+    return BySource("multi_source_bfs", MultiSourceBFS.columns, "distance_", as_sources(sources), MOST, BFS, summary)
+
+
+@algorithm(live=Live("MultiSourceBFS", live_searches))
 def multi_source_bfs(
     run: Runner,
     sources: Annotated[

@@ -14,12 +14,15 @@ import numpy as np
 
 from isthmus.checks import above_0, between_0_and_1, whole
 from isthmus.errors import BudgetError, OptionError
+from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels import ranks as kernels
 from isthmus.kernels.atomics import atomic_add
-from isthmus.programs.algorithm import Answer, Kind, MaxIter, Option, Runner, UseWeights, algorithm
+from isthmus.programs.algorithm import Answer, Kind, Live, MaxIter, Option, Runner, UseWeights, algorithm
+from isthmus.programs.by_source import BySource
 from isthmus.programs.column import Column, Within
 from isthmus.programs.declared import as_sources
 from isthmus.programs.functions import Functions, Scalar, unrolled
+from isthmus.programs.live_pagerank import LivePageRank
 from isthmus.programs.multi_source_bfs import first_vertices
 from isthmus.programs.program import NOTHING_YET, Array, Facts, Program, State
 from isthmus.programs.strengths import strengths_of
@@ -146,7 +149,21 @@ class PersonalizedPageRank(Program):
         }
 
 
-@algorithm
+def live_ranks(graph: Snapshot, sources: Any, alpha: float = 0.85, tol: float = 1e-6, weight: bool = False) -> BySource:
+    def summary(columns: dict[str, Array], programs: list[Any]) -> dict[str, Any]:
+        return {
+            "sources": len(columns), "highest": max(float(ranks.max()) for ranks in columns.values()),
+            "error_bound": max(float(program.error_bound) for program in programs),
+            "converged": all(program.converged for program in programs),
+        }  # fmt: skip
+
+    return BySource(
+        "personalized_pagerank", PersonalizedPageRank.columns, "pagerank_", as_sources(sources), MOST,
+        lambda source: LivePageRank(alpha, tol, {source: 1.0}, weight), summary,
+    )  # fmt: skip
+
+
+@algorithm(live=Live("PersonalizedPageRank", live_ranks))
 def personalized_pagerank(
     run: Runner,
     sources: Annotated[

@@ -44,6 +44,7 @@ class Spreading(ByDeltas):
 
     state_bytes = 33
     fixed_divisors = False  # whether divisors are 1, whatever edges a vertex has
+    bounds_each = False  # whether the error is bounded at every vertex by the threshold, and not in sum
 
     def __init__(self, factor: float, tol: float, weight: bool) -> None:
         self.factor, self.tol, self.weight = factor, tol, weight

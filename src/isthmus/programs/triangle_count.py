@@ -22,7 +22,7 @@ from isthmus import sizes
 from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels import triangles as kernels
 from isthmus.kernels.atomics import atomic_add
-from isthmus.programs.algorithm import Answer, Runner, algorithm
+from isthmus.programs.algorithm import Answer, Live, Runner, algorithm
 from isthmus.programs.column import Column
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
@@ -229,7 +229,7 @@ class TriangleCount(Triangles):
         return {"triangles": int(columns["triangles"].sum()) // 3, "most": int(columns["triangles"].max(initial=0))}
 
 
-@algorithm
+@algorithm(live=Live("TriangleCount", lambda graph: TriangleCount(graph.directed)))
 def triangle_count(run: Runner) -> Answer:
     """How many triangles each vertex is in, whatever the edges' direction."""
     return run(TriangleCount(run.graph.directed))

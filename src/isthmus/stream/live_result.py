@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class LiveResult:
     """The answer of a maintained program after batch `number`. It offers what a `Result` does, and `changes()`."""
 
-    def __init__(self, publication: Publication, number: int, facts: Facts, snapshot: Any, differences: Differences | None) -> None:
+    def __init__(self, publication: Publication, number: int, facts: Facts, snapshot: Any, differences: tuple[Differences, ...]) -> None:
         self.number = number
         self._publication, self._facts, self._snapshot, self._differences = publication, facts, snapshot, differences
         self._result: Result | None = None
@@ -67,7 +67,10 @@ class LiveResult:
         return f"<Result of batch {self.number}: {self._publication.program.name} on {len(self)} vertices>"
 
     def changes(self) -> dict[str, Array]:
-        """What the batch changed: `vertex`, `old` and `new` value, in the order of the ids. Empty before the first batch."""
+        """What the batch changed: `vertex`, `old` and `new` value, in the order of the ids. Empty before the first batch.
+
+        An answer for several sources has the column `source` as well.
+        """
         if self._changes is None:
             self._changes = named(self._publication.program, self._differences)
         return self._changes
@@ -77,11 +80,18 @@ class LiveResult:
         self._changes = changes
 
 
-def named(program: Maintained, found: Differences | None) -> dict[str, Array]:
+def named(program: Maintained, found: tuple[Differences, ...]) -> dict[str, Array]:
     """Differences by user id, in the order of the ids of the program's graph as it is now."""
-    if found is None:
-        return {"vertex": np.empty(0, np.int64), "old": np.empty(0), "new": np.empty(0)}
-    users = program.graph.changing_ids.users()[found.vertices]
-    order = ascending(users)
     column = column_of(program.columns, program.main)
-    return {"vertex": users[order], "old": column.masked(found.old[order]), "new": column.masked(found.new[order])}
+    vertices, old, new = (joined([getattr(each, name) for each in found]) for name in ("vertices", "old", "new"))
+    users = program.graph.changing_ids.users()[vertices.astype(np.int64)]
+    order = ascending(users)
+    table = {"vertex": users[order], "old": column.masked(old[order]), "new": column.masked(new[order])}
+    if program.sources:
+        which = np.repeat(np.arange(len(found)), [each.vertices.size for each in found])
+        table["source"] = np.array(program.sources)[which[order]]
+    return table
+
+
+def joined(parts: list[Array]) -> Array:
+    return np.concatenate(parts) if parts else np.empty(0)

@@ -47,6 +47,7 @@ class Maintained(ABC):
 
     name: str
     columns: tuple[Column, ...]
+    sources: tuple[Any, ...] = ()  # of an answer with one published array per source: which source each belongs to
 
     def __init__(self, session: Session) -> None:
         assert isinstance(session.graph, ChangingGraph)
@@ -103,8 +104,8 @@ class Maintained(ABC):
         """The arrays, by vertex number, that results of the last published batch are made of. Not to be written to."""
 
     @abstractmethod
-    def publish(self) -> Differences:
-        """Bring the published arrays up to date; returns what has changed in the first of them."""
+    def publish(self) -> tuple[Differences, ...]:
+        """Bring the published arrays up to date; returns what has changed in each of them."""
 
     @abstractmethod
     def answer(self, arrays: tuple[Array, ...], facts: Facts) -> tuple[dict[str, Array], dict[str, Any]]:

@@ -294,7 +294,7 @@ class MaintainedMonotone(Maintained):
     def published(self) -> tuple[Array, ...]:
         return (self._published,)
 
-    def publish(self) -> Differences:
+    def publish(self) -> tuple[Differences, ...]:
         n, count = self.graph.vertices, int(self.state.arrays[-1][0])
         if n > self._published.size:
             fresh = with_room(self._published, self._published.size, n)
@@ -304,7 +304,7 @@ class MaintainedMonotone(Maintained):
         changed, changes = self.state.arrays[self._position + 1], self.state.arrays[self._position + 2]
         found = correction.take_changes(changes, count, changed, self.values, self._published, vertices, old, new)
         self.state.arrays[-1][0] = 0
-        return Differences(vertices[:found], old[:found], new[:found])
+        return (Differences(vertices[:found], old[:found], new[:found]),)
 
     def _forget_changes(self) -> None:
         _, changed, changes, count = self.state.arrays[self._position :]

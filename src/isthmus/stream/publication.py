@@ -26,11 +26,11 @@ class Publication:
         self.program = program
         self.lock = threading.Lock()
         self._number = program.graph.number
-        self._replaced: deque[tuple[int, Differences]] = deque()  # by batch, the oldest first
+        self._replaced: deque[tuple[int, tuple[Differences, ...]]] = deque()  # by batch, the oldest first
         self._older: weakref.WeakSet[LiveResult] = weakref.WeakSet()
-        self.current = self._result(None)
+        self.current = self._result(())
 
-    def _result(self, differences: Differences | None) -> LiveResult:
+    def _result(self, differences: tuple[Differences, ...]) -> LiveResult:
         found = LiveResult(self, self._number, self.program.facts(), self.program.graph.snapshot, differences)
         self._older.add(found)
         return found
@@ -61,8 +61,9 @@ class Publication:
 
     def arrays_at(self, number: int) -> tuple[Array, ...]:
         """Copies of the published arrays as they were after batch `number`."""
-        first, *rest = (array.copy() for array in self.program.published())
-        for batch, differences in reversed(self._replaced):
+        arrays = tuple(array.copy() for array in self.program.published())
+        for batch, replaced in reversed(self._replaced):
             if batch > number:
-                first[differences.vertices] = differences.old
-        return (first, *rest)
+                for array, differences in zip(arrays, replaced, strict=True):
+                    array[differences.vertices] = differences.old
+        return arrays

@@ -12,51 +12,58 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.errors import BatchError
 from isthmus.graph.change import Change
 from isthmus.kernels import deltas, packed
 from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
 from isthmus.programs.dependencies import with_room
-from isthmus.programs.program import Facts, State
+from isthmus.programs.program import Facts
 from isthmus.programs.spreading import LOWER, Spreading
-from isthmus.runtime.execute import execute
-from isthmus.runtime.options import quiet
 from isthmus.runtime.session import Session
-from isthmus.stream.maintained import Array, Differences, Effort, Maintained
+from isthmus.stream.maintained import Array, Effort
+from isthmus.stream.residuals import NO_WEIGHTS, MaintainedResiduals
 
-NO_WEIGHTS = np.empty(0, np.int32)
+EPSILON = float(np.finfo(np.float64).eps)
 LARGEST = 1.05  # of strength ÷ divisor: with more, vertices would send more than they have, and scores might grow without end
+ROUNDED = 0.05  # of the allowed error, for rounding; then residuals are computed anew
+STRENGTH_ERROR = 1e-12  # relative error of a sum of weights at which it is summed anew
 WAITING = 0.25  # of the allowed error, for messages that are off; when it is used up, half of that is corrected
 
 
-class MaintainedSpreading(Maintained):
+class MaintainedSpreading(MaintainedResiduals):
     """Values and residuals, and the divisors that vertices sent with."""
+
+    program: Spreading
 
     def __init__(self, program: Spreading, session: Session, name: str | None = None) -> None:
         super().__init__(session)
         self.program, self.name, self.columns = program, name or program.name, program.columns
-
-    @property
-    def sides(self) -> tuple[str, ...]:
-        return ("out",)
-
-    def reads_weights(self) -> bool:
-        return self.program.reads_weights()
+        self.bounds_each = program.bounds_each
 
     def begin(self) -> None:
         facts, n = self.facts(), self.graph.vertices
         state = self.program.begin(facts)
-        self._room = n + n // 8 + 64
         arrays = list(state.arrays)
         if self.reads_weights() and not self.program.fixed_divisors:
             arrays[3] = self._strengths()
-        self.state = State(tuple(with_room(array, n, self._room) for array in arrays), state.start, state.params)
-        self._strength = with_room(arrays[3], n, self._room)
+        self._make_room(tuple(arrays), state.start, state.params)
+        self._strength, self._inexact = with_room(arrays[3], n, self._room), np.zeros(self._room)
         self._behind = np.empty(0, np.int64)  # vertices whose divisor is not their strength
-        self._marks = np.zeros(self._room, np.uint8)
         self.program.off = 0.0
+        self._build(facts)
         self._go_on(state.start)
+        self._leave_room()
         self._published = self._scores()
+
+    def _leave_room(self) -> None:
+        """Go on until small residuals everywhere satisfy the bound, with room for what batches add; they then stay where they matter."""
+        n = self.graph.vertices
+        if self.bounds_each or not n:
+            return
+        residual, (factor, threshold, absorber) = np.abs(self.state.arrays[1][:n]), self.state.params
+        allowed = self.program.allowed(float(np.abs(self._scores()).sum()))
+        threshold = min(threshold, LOWER * (1 - WAITING) * allowed / n)
+        self.state.params = (factor, threshold, absorber)
+        self._go_on(np.flatnonzero(residual > threshold))
 
     def _strengths(self) -> Array:
         """Each vertex's sum of weights."""
@@ -65,16 +72,12 @@ class MaintainedSpreading(Maintained):
         self.team.split(lambda a, b: packed.list_sums(a, b, begins, ends, weights, sums), self.graph.vertices)
         return sums
 
-    def _scores(self) -> Array:
+    def _rounding_allowed(self) -> float:
+        """What rounding may come to before residuals are computed anew."""
         n = self.graph.vertices
-        scores: Array = self.state.arrays[0][:n] + self.state.arrays[1][:n]
-        return scores
-
-    def refuse(self, change: Change) -> None:
-        gone = set(change.removed.tolist())
-        for source in getattr(self.program, "sources", ()):
-            if int(self.graph.ids.number(source)) in gone:
-                raise BatchError(f"vertex {source!r} is a source of {self.name} and cannot be removed")
+        if self.bounds_each:
+            return ROUNDED * self.program.threshold(n)
+        return ROUNDED * self.program.allowed(float(np.abs(self._scores()).sum()))
 
     def correct(self, change: Change) -> None:
         """Nothing: what was sent along deleted edges is known without them."""
@@ -83,26 +86,23 @@ class MaintainedSpreading(Maintained):
     def compute(self, change: Change) -> None:
         start = time.perf_counter()
         before = self._published.size
-        self._grow(before)
+        self._arrive(before)
         self._shift(change)
+        if self._lost > self._rounding_allowed():
+            self._derive()
         self._catch_up()
         self.effort.correction = time.perf_counter() - start
         self._go_on(self._active())
         self.effort.computation = time.perf_counter() - start - self.effort.correction
 
-    def _grow(self, before: int) -> None:
+    def _arrive(self, before: int) -> None:
+        """Make room for new vertices."""
         n = self.graph.vertices
-        if n > self._room:
-            self._room = n + n // 4 + 64
-            self.state.arrays = tuple(with_room(array, before, self._room) for array in self.state.arrays)
-            self._strength = with_room(self._strength, before, self._room)
-            self._marks = np.zeros(self._room, np.uint8)
-        if n > before:
-            values, residual, taken, divisors = self.state.arrays
-            values[before:n], taken[before:n] = 0.0, 0.0
-            residual[before:n] = self.program.arriving(n)
-            divisors[before:n] = self._strength[before:n] = 1.0 if self.program.fixed_divisors else 0.0
-            self._marks[before:n] = np.abs(residual[before:n]) > self.state.params[1]
+        self._grow(before, self.program.arriving(n), self.state.params[1])
+        if self._room > self._strength.size:
+            self._strength, self._inexact = with_room(self._strength, before, self._room), with_room(self._inexact, before, self._room)
+        self._inexact[before:n] = 0.0
+        self.state.arrays[3][before:n] = self._strength[before:n] = 1.0 if self.program.fixed_divisors else 0.0
 
     def _shift(self, change: Change) -> None:
         """Send along changed edges what their tails have sent so far."""
@@ -118,9 +118,7 @@ class MaintainedSpreading(Maintained):
         values, residual, _, divisors = self.state.arrays
         if not self.program.fixed_divisors:
             tails = out.vertices[out.cuts[:-1]].astype(np.int64)
-            self._strength[tails] += np.add.reduceat(amounts, out.cuts[:-1])
-            if not weighted:
-                self._strength[tails] = (self.graph.sides["out"].lists().degrees())[tails]
+            self._change_strengths(tails, amounts if weighted else None, out.cuts)
             fresh = tails[(divisors[tails] == 0) & (self._strength[tails] > 0)]
             divisors[fresh] = self._strength[fresh]
             self._behind = np.union1d(self._behind, tails)
@@ -129,8 +127,37 @@ class MaintainedSpreading(Maintained):
         self.in_parts(lambda a, b: deltas.shift_arcs(out.vertices, out.others, amounts, a, b, *given), out.vertices.size)
         self.effort.edges_read += int(out.vertices.size)
 
+    def _change_strengths(self, tails: Array, amounts: Array | None, cuts: Array) -> None:
+        """Bring the sums of weights of these vertices up to date; those that differences may have made inexact are summed anew."""
+        begins, ends, _, weights = self.graph.sides["out"].arrays()
+        if amounts is None:
+            self._strength[tails] = ends[tails] - begins[tails]
+            return
+        self._strength[tails] += np.add.reduceat(amounts, cuts[:-1])
+        self._inexact[tails] += EPSILON * (np.abs(self._strength[tails]) + np.add.reduceat(np.abs(amounts), cuts[:-1]))
+        for u in tails[self._inexact[tails] >= STRENGTH_ERROR * self._strength[tails]].tolist():
+            self._strength[u] = weights[begins[u] : ends[u]].sum(dtype=np.float64)
+            self._inexact[u] = EPSILON * self._strength[u]
+            self.effort.edges_read += int(ends[u] - begins[u])
+
+    def _derive(self) -> None:
+        """Compute all residuals from the values, in one pass over the edges."""
+        n = self.graph.vertices
+        values, residual, _, divisors = self.state.arrays
+        residual[:n] = self.program.first_residuals(self.facts())
+        residual[:n] -= values[:n]
+        begins, ends, targets, weights = self.graph.sides["out"].arrays()
+        weights = weights if self._weighted else NO_WEIGHTS
+        factor, threshold, absorber = self.state.params
+        given = (begins, ends, targets, weights, values, residual, divisors, factor, absorber)
+        self.team.split(lambda a, b: deltas.send_values(a, b, *given), n)
+        self._marks[:n] = np.abs(residual[:n]) > threshold
+        self._lost = 0.0
+        self.effort.edges_read += self.graph.arcs
+
     def _catch_up(self) -> None:
         """Correct the divisors that matter most, until what the others are off by leaves room in the bound."""
+        self.program.off = 0.0 if self.bounds_each else self._lost
         if self.program.fixed_divisors or not self._behind.size:
             return
         values, residual, _, divisors = self.state.arrays
@@ -152,7 +179,7 @@ class MaintainedSpreading(Maintained):
             chosen = np.concatenate([chosen, more[off[more] > 0]])
             off[chosen] = 0.0
         self._correct_lists(behind[chosen])
-        self.program.off = float(off.sum())
+        self.program.off += float(off.sum())
         self._behind = behind[divisors[behind] != self._strength[behind]]
 
     def _correct_lists(self, rows: Array) -> None:
@@ -161,30 +188,31 @@ class MaintainedSpreading(Maintained):
             return
         values, residual, _, divisors = self.state.arrays
         begins, ends, targets, weights = self.graph.sides["out"].arrays()
-        weights = weights if self.reads_weights() and self.graph.weighted else NO_WEIGHTS
+        weights = weights if self._weighted else NO_WEIGHTS
         given = (begins, ends, targets, weights, self._strength, values, residual, divisors, *self.state.params, self._marks)
         self.effort.edges_read += int(sum(self.in_parts(lambda a, b: deltas.shift_lists(rows, a, b, *given), rows.size)))
 
     def _go_on(self, start: Array | None) -> None:
-        """Run from these vertices (None: all) until the bound holds."""
+        """Run from these vertices (a mask, or None: all) until the bound holds; few by one thread."""
         n = self.graph.vertices
         while n and (start is None or start.size):
-            state = State(self.state.arrays, start, self.state.params)
-            program = self.program.resumed(state)
-            self.session.holdings.follow(self.graph.snapshot)
-            run = execute(program, self.session, quiet, None, None)
-            self.effort.edges_read += int(run.trace.total("active_edges"))
-            self.effort.affected += int(sum(iteration.active_vertices for iteration in run.trace))
-            self.state.params = state.params
-            self.program.error_bound, self.program.converged = program.error_bound, program.converged
+            if start is None or start.dtype == np.bool_:
+                self._run(start)
+            elif not self._follow(start):
+                self._run(self._take_marked())
             self._catch_up()
             start = self._active()
+
+    def _run(self, start: Array | None) -> None:
+        program, state = self._execute(start)
+        assert isinstance(program, Spreading)
+        self.state.params = state.params
+        self.program.error_bound, self.program.converged = program.error_bound, program.converged
 
     def _active(self) -> Array:
         """The vertices to go on from: those that were marked; if there are none and the bound does not hold, the largest residuals."""
         n = self.graph.vertices
-        chosen = np.flatnonzero(self._marks[:n])
-        self._marks[chosen] = 0
+        chosen = self._take_marked()
         if chosen.size:
             return chosen
         values, residual = (array[:n] for array in self.state.arrays[:2])
@@ -200,7 +228,7 @@ class MaintainedSpreading(Maintained):
 
     def renumber(self, change: Change) -> None:
         movers, holes, n = change.movers, change.holes, self.graph.vertices
-        for array in (*self.state.arrays, self._strength):
+        for array in (*self.state.arrays, self._strength, self._inexact):
             array[holes] = array[movers]
         to = np.arange(n + change.removed.size)
         to[movers] = holes
@@ -209,17 +237,6 @@ class MaintainedSpreading(Maintained):
         if self.state.params[2] >= 0:
             self.state.params = (*self.state.params[:2], int(to[self.state.params[2]]))
         self._published = self._scores()
-
-    def published(self) -> tuple[Array, ...]:
-        return (self._published,)
-
-    def publish(self) -> Differences:
-        before, now = self._published, self._scores()
-        old = np.zeros(now.size)
-        old[: before.size] = before
-        changed = np.flatnonzero(now != old)
-        self._published = now
-        return Differences(changed.astype(np.uint32), old[changed], now[changed])
 
     def answer(self, arrays: tuple[Array, ...], facts: Facts) -> tuple[dict[str, Array], dict[str, Any]]:
         columns = {self.columns[0].name: self.program.finished(arrays[0])}

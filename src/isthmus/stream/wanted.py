@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from isthmus.errors import OptionError, ProgramError
 from isthmus.programs.algorithm import Algorithm
+from isthmus.programs.by_source import BySource
 from isthmus.programs.catalogue import ALGORITHMS
-from isthmus.programs.declared import Monotone
+from isthmus.programs.core_number import CoreNumber
+from isthmus.programs.declared import Accumulative, Monotone
 from isthmus.programs.program import Program
 from isthmus.programs.spreading import Spreading
+from isthmus.programs.triangle_count import TriangleCount
 from isthmus.runtime.session import Session
+from isthmus.stream.accumulative import MaintainedAccumulative
+from isthmus.stream.by_source import MaintainedBySource
+from isthmus.stream.cores import MaintainedCores
 from isthmus.stream.maintained import Maintained
 from isthmus.stream.monotone import MaintainedMonotone
 from isthmus.stream.spreading import MaintainedSpreading
+from isthmus.stream.triangles import MaintainedTriangles
+
+KEEPERS: dict[Any, Callable[[Any, Session, str | None], Maintained]] = {  # by the kind of program
+    Monotone: MaintainedMonotone, Spreading: MaintainedSpreading, Accumulative: MaintainedAccumulative,
+    CoreNumber: MaintainedCores, TriangleCount: MaintainedTriangles,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -52,10 +65,16 @@ def maintained(asked: Any, session: Session) -> Maintained:
             asked = live.program(session.graph.snapshot, **asked.options)
         except TypeError as error:
             raise OptionError(f"{live.title}: {str(error).split('() ', 1)[-1]}") from None
-    if isinstance(asked, Monotone):
-        return MaintainedMonotone(asked, session, name)
-    if isinstance(asked, Spreading):
-        return MaintainedSpreading(asked, session, name)
+    if isinstance(asked, BySource):
+        return MaintainedBySource(asked, session, name, keeper)
     if isinstance(asked, Program):
-        raise ProgramError(f"{asked.name} cannot be kept current: it is neither monotone nor accumulative")
+        return keeper(asked, session, name)
     raise OptionError(f"expected a program such as isthmus.SSSP(source=7), got {type(asked).__name__}")
+
+
+def keeper(program: Program, session: Session, name: str | None) -> Maintained:
+    """What keeps a program of one of the known kinds current."""
+    for kind, maintains in KEEPERS.items():
+        if isinstance(program, kind):
+            return maintains(program, session, name)
+    raise ProgramError(f"{program.name} cannot be kept current: it is neither monotone nor accumulative")

@@ -1,0 +1,71 @@
+"""An answer with one column per source, kept current: each source has a maintained program of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from isthmus.graph.change import Change
+from isthmus.programs.by_source import BySource
+from isthmus.programs.program import Facts, Program
+from isthmus.runtime.session import Session
+from isthmus.stream.maintained import Array, Differences, Effort, Maintained
+
+
+class MaintainedBySource(Maintained):
+    """One maintained program per source; `make` makes one from a program, a session and a name."""
+
+    def __init__(self, asked: BySource, session: Session, name: str | None, make: Callable[[Program, Session, str], Maintained]) -> None:
+        super().__init__(session)
+        self.asked, self.name, self.columns = asked, name or asked.name, asked.columns
+        self.sources = tuple(asked.sources)
+        self._parts = {column: make(program, session, self.name) for column, program in asked.programs.items()}
+
+    @property
+    def _each(self) -> list[Maintained]:
+        return list(self._parts.values())
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        return self._each[0].sides
+
+    def reads_weights(self) -> bool:
+        return self._each[0].reads_weights()
+
+    def begin(self) -> None:
+        for part in self._each:
+            part.begin()
+
+    def refuse(self, change: Change) -> None:
+        for part in self._each:
+            part.refuse(change)
+
+    def correct(self, change: Change) -> None:
+        for part in self._each:
+            part.correct(change)
+
+    def compute(self, change: Change) -> None:
+        for part in self._each:
+            part.compute(change)
+        efforts = [part.effort for part in self._each]
+        self.effort = Effort(
+            sum(each.affected for each in efforts), sum(each.edges_read for each in efforts),
+            sum(each.correction for each in efforts), sum(each.computation for each in efforts),
+        )  # fmt: skip
+
+    def renumber(self, change: Change) -> None:
+        for part in self._each:
+            part.renumber(change)
+
+    def published(self) -> tuple[Array, ...]:
+        return tuple(array for part in self._each for array in part.published())
+
+    def publish(self) -> tuple[Differences, ...]:
+        return tuple(differences for part in self._each for differences in part.publish())
+
+    def answer(self, arrays: tuple[Array, ...], facts: Facts) -> tuple[dict[str, Array], dict[str, Any]]:
+        columns: dict[str, Array] = {}
+        for (name, part), array in zip(self._parts.items(), arrays, strict=True):
+            own, _ = part.answer((array,), facts)
+            columns[name] = next(iter(own.values()))
+        return columns, self.asked.summary(columns, list(self.asked.programs.values()))
