@@ -36,7 +36,8 @@ def check_tree(graph: Cleaned, source: Any, distance: dict[Any, Any], predecesso
         lengths = {w if weighted else 1 for target, w in graph.out[u] if target == v}
         assert lengths, f"{u!r} -> {v!r} is no edge"
         longest = float_info.max if isinstance(distance[v], float) else 2**63 - 2  # sums stop there
-        assert any(min(distance[u] + w, longest) == distance[v] for w in lengths), f"{u!r} -> {v!r} does not join {distance[u]} and {distance[v]}"
+        fits = any(min(distance[u] + w, longest) == distance[v] for w in lengths)
+        assert fits, f"{u!r} -> {v!r} does not join {distance[u]} and {distance[v]}"
     for v in distance:
         at, steps = v, 0
         while at != source:

@@ -8,6 +8,7 @@ import numpy as np
 
 from isthmus.graph.files import Array
 from isthmus.graph.packed_lists import SideChanges
+from isthmus.kernels import arcs
 
 
 @dataclass
@@ -68,12 +69,13 @@ def side_changes(vertices: Array, others: Array, actions: Array, weights: Array,
 
 def sorted_pairs(us: Array, vs: Array, vertices: int) -> Array:
     """The stable order of pairs by u, then v: numbers from 0 to `vertices`, which stands for a vertex that does not exist."""
-    bits, rows = int(vertices).bit_length(), max(int(us.size - 1), 0).bit_length()
-    if 2 * bits + rows > 64:
+    bits = int(vertices).bit_length()
+    if 2 * bits > 64:
         return np.lexsort((vs, us))
-    keys = us.astype(np.uint64) << np.uint64(bits + rows) | vs.astype(np.uint64) << np.uint64(rows) | np.arange(us.size, dtype=np.uint64)
-    keys.sort()
-    return (keys & np.uint64((1 << rows) - 1)).astype(np.int64)
+    keys = us.astype(np.uint64) << np.uint64(bits) | vs.astype(np.uint64)
+    rows = np.arange(us.size)
+    arcs.radix_sort(keys, rows, np.empty_like(keys), np.empty_like(rows))
+    return rows
 
 
 def distinct(users: Array) -> Array:

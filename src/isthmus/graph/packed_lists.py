@@ -26,6 +26,7 @@ TIGHT, LOOSE = 1.00, 0.75  # densest leaf and root (VCSR's bounds)
 SPARSE = 0.25  # of a root, below which half of it is given back
 FILL = 0.70  # density of an array that was made anew: below LOOSE, so that it does not double at once
 DEAR = 1.5  # aligned lists may take so many times the slots; sparse graphs would take more
+FEW_WINDOWS = 16  # one thread respreads this few sooner than a team
 NONE = np.empty(0, np.int64)
 
 
@@ -58,6 +59,7 @@ class PackedLists:
         self.weighted = weights is not None
         self._begins = np.append(lists.begins, lists.slots)
         self._ends = np.append(lists.ends, lists.slots)
+        self._bits = [np.zeros(0, np.uint64) for _ in range(team.size)]  # a bit for every vertex; all 0 between changes
         self._deleted = 0  # arcs since it was last looked whether the array has become sparse
         self._remake(self._fitting(NONE), NONE)
 
@@ -105,17 +107,22 @@ class PackedLists:
         needs = np.empty(groups, np.int64)
         columns = (changes.vertices, changes.others, changes.actions, changes.weights)
 
-        def part(first: int, last: int, bits: Array) -> None:
-            if not packed.change_lists(changes.cuts, first, last, *columns, *self.arrays(), bits, needs):
+        words = (self.vertices >> 6) + 1
+        if self._bits[0].size < words:
+            self._bits = [np.zeros(words + words // 8, np.uint64) for _ in self._bits]
+
+        def part(member: int, first: int, last: int) -> None:
+            if not packed.change_lists(changes.cuts, first, last, *columns, *self.arrays(), self._bits[member], needs):
                 raise IsthmusError("a changing graph has lost an edge; this is a bug, please report it")
 
-        self._shared(part, changes)
+        firsts = changes.vertices[changes.cuts[:-1]]
+        self._in_parts(part, np.cumsum(self._ends[firsts] - self._begins[firsts] + 64 * np.diff(changes.cuts)), sizes.now.few_changes)
         self.arcs += changes.arcs_gained
         late = np.flatnonzero(needs)
         if late.size:
             crowded = changes.vertices[changes.cuts[late]].astype(np.int64)
             self._make_room(crowded, needs[late])
-            packed.append_late(late, changes.cuts, *columns, self._ends, self.targets, self.weights)
+            packed.append_late(late, changes.cuts, *columns, *self.arrays()[1:])
         self._give_back(int(np.count_nonzero(changes.actions == packed.DELETE)))
 
     def _give_back(self, deleted: int) -> None:
@@ -126,19 +133,16 @@ class PackedLists:
             if self._needed(NONE) < SPARSE * self.slots:
                 self._remake(max(self._fitting(NONE), self.slots // 2), NONE)
 
-    def _shared(self, part: Callable[[int, int, Array], None], changes: SideChanges) -> None:
-        """Run `part` on groups of about equally much work: entries of their lists, and changes."""
-        words = (self.vertices >> 6) + 1
-        if changes.vertices.size <= sizes.now.few_changes or self._team.size == 1:
-            part(0, changes.cuts.size - 1, np.zeros(words, np.uint64))
+    def _in_parts(self, work: Callable[[int, int, int], None], sizes_so_far: Array, few: int) -> None:
+        """Run work(member, first, last) on parts of about equal size; one member takes all if they are few."""
+        count = sizes_so_far.size
+        if count <= few or self._team.size == 1:
+            work(0, 0, count)
             return
-        firsts = changes.vertices[changes.cuts[:-1]]
-        work = np.cumsum(self._ends[firsts] - self._begins[firsts] + 64 * np.diff(changes.cuts))
         pieces = 8 * self._team.size
-        cuts = np.searchsorted(work, np.linspace(0, work[-1], pieces + 1)[1:-1])
-        cuts = np.concatenate([[0], cuts, [work.size]])
-        bits = [np.zeros(words, np.uint64) for _ in range(self._team.size)]
-        self._team.share(lambda member, k: part(int(cuts[k]), int(cuts[k + 1]), bits[member]), pieces)
+        cuts = np.searchsorted(sizes_so_far, np.linspace(0, sizes_so_far[-1], pieces + 1)[1:-1])
+        cuts = np.concatenate([[0], cuts, [count]])
+        self._team.share(lambda member, k: work(member, int(cuts[k]), int(cuts[k + 1])), pieces)
 
     def _make_room(self, crowded: Array, needs: Array) -> None:
         """Respread windows around the crowded vertices so that each gets the room it needs, or double."""
@@ -153,15 +157,15 @@ class PackedLists:
             self._remake(max(2 * self.slots, self._fitting(wanted)), wanted)
             return
 
-        def spread(k: int) -> None:
-            first, last = int(windows[k, 0]), int(windows[k, 1])
-            base, fresh = int(self._begins[first]), np.empty(last - first, np.int64)
-            packed.lay_out(
-                first, last, self._begins, self._ends, wanted, self._unit, base, int(self._begins[last]) - base, fresh
-            )
-            packed.respread(first, last, *self.arrays(), fresh)
+        windows = windows[:count]
+        largest = int((windows[:, 1] - windows[:, 0]).max())
+        slots = np.cumsum(self._begins[windows[:, 1]] - self._begins[windows[:, 0]])
 
-        self._team.each(spread, count)
+        def spread(_: int, first: int, last: int) -> None:
+            fresh = np.empty(largest, np.int64)
+            packed.respread_windows(windows, first, last, *self.arrays(), wanted, self._unit, fresh)
+
+        self._in_parts(spread, slots, FEW_WINDOWS)
 
     def _needed(self, wanted: Array) -> int:
         """Aligned slots of all lists, with those that are wanted where that is not 0."""

@@ -17,25 +17,25 @@ from isthmus.kernels.compile import inline, kernel
 
 NOTHING, INSERT, DELETE, REWEIGH = 0, 1, 2, 3  # what happens to an edge
 STEP = 64  # entries compared at once
-FEW = 8  # edges looked for in a list one by one; more, by a bitmap in one pass over the list
-AHEAD = 6
+FEW = 16  # edges looked for in a list one by one; more, by a bitmap in one pass over the list
+FAR, NEAR = 16, 8  # edges or lists ahead: prefetch where a list lies, then the list
 
 
 @inline
 def position(targets: Any, begin: Any, end: Any, wanted: Any) -> Any:
-    """Where targets[begin:end] has `wanted`, or -1."""
-    e = begin
-    while e + STEP <= end:
-        hit = False
-        for k in range(STEP):
-            hit |= targets[e + k] == wanted
-        if hit:
+    """Where targets[begin:end] has `wanted`, or -1. Positions are unsigned, or the loop would not become vector instructions."""
+    e, stop = uint64(begin), uint64(end)
+    while e + uint64(STEP) <= stop:
+        hits = targets.dtype.type(0)
+        for k in range(uint64(STEP)):
+            hits += targets.dtype.type(targets[e + k] == wanted)
+        if hits:
             break
-        e += STEP
-    while e < end:
+        e += uint64(STEP)
+    while e < stop:
         if targets[e] == wanted:
-            return e
-        e += 1
+            return int64(e)
+        e += uint64(1)
     return int64(-1)
 
 
@@ -46,9 +46,19 @@ def find_edges(
 ) -> None:  # fmt: skip
     """Whether each edge sources[i] -> heads[i] exists, and its weight, looked for in the shorter of the two lists that have it."""
     for i in range(first, last):
-        if i + AHEAD < last:
-            prefetch(begins, int64(sources[i + AHEAD]))
-            prefetch(in_begins, int64(heads[i + AHEAD]))
+        if i + FAR < last:
+            a, b = min(int64(sources[i + FAR]), vertices), min(int64(heads[i + FAR]), vertices)
+            prefetch(begins, a)
+            prefetch(ends, a)
+            prefetch(in_begins, b)
+            prefetch(in_ends, b)
+        if i + NEAR < last:
+            a, b = int64(sources[i + NEAR]), int64(heads[i + NEAR])
+            if a < vertices and b < vertices:
+                if ends[a] - begins[a] <= in_ends[b] - in_begins[b]:
+                    prefetch(targets, begins[a])
+                else:
+                    prefetch(in_targets, in_begins[b])
         u, v = int64(sources[i]), int64(heads[i])
         exists[i] = uint8(0)
         if u >= vertices or v >= vertices:
@@ -176,6 +186,16 @@ def change_lists(
     Where new edges do not fit, none is added, and needs[g] becomes the room that the list needs. Returns False if an edge was not found.
     """
     for g in range(first, last):
+        if g + FAR < last:
+            a = int64(sources[cuts[g + FAR]])
+            prefetch(begins, a)
+            prefetch(ends, a)
+        if g + NEAR < last:
+            a = int64(sources[cuts[g + NEAR]])
+            prefetch(targets, begins[a])
+            prefetch(targets, ends[a] - 1)
+            if weights.size:
+                prefetch(weights, ends[a] - 1)
         low, high = cuts[g], cuts[g + 1]
         u = int64(sources[low])
         inserts = 0
@@ -324,6 +344,18 @@ def respread(first: Any, last: Any, begins: Any, ends: Any, targets: Any, weight
                     k = size - 1 - j
                     weights[place + k] = weights[begin + k]
         begins[v], ends[v] = place, place + size
+
+
+@kernel
+def respread_windows(
+    windows: Any, low: Any, high: Any, begins: Any, ends: Any, targets: Any, weights: Any, needs: Any, unit: Any, fresh: Any
+) -> None:
+    """Respread each of the windows low:high. `fresh` has room for the vertices of the largest."""
+    for k in range(low, high):
+        first, last = windows[k, 0], windows[k, 1]
+        base = begins[first]
+        lay_out(first, last, begins, ends, needs, unit, base, begins[last] - base, fresh)
+        respread(first, last, begins, ends, targets, weights, fresh)
 
 
 @kernel
