@@ -160,6 +160,7 @@ class Algorithm:
     place: int = LAST  # position in lists
     sample: Callable[[Snapshot], dict[str, Any] | None] | None = None  # arguments to test it with; None: not on this graph
     live: Live | None = None  # how its answer is kept current while a graph changes; None: it is not
+    not_live: str | None = None  # why it is not
 
     @property
     def words(self) -> str:
@@ -205,15 +206,15 @@ def algorithm(function: Callable[..., Answer]) -> Algorithm: ...
 @overload
 def algorithm(
     *, alias: str | None = None, place: int = LAST, sample: Callable[[Snapshot], dict[str, Any] | None] | None = None,
-    live: Live | None = None,
+    live: Live | None = None, not_live: str | None = None,
 ) -> Declares: ...  # fmt: skip
 
 
 def algorithm(
     function: Callable[..., Answer] | None = None, *, alias: str | None = None, place: int = LAST,
-    sample: Callable[[Snapshot], dict[str, Any] | None] | None = None, live: Live | None = None,
+    sample: Callable[[Snapshot], dict[str, Any] | None] | None = None, live: Live | None = None, not_live: str | None = None,
 ) -> Algorithm | Declares:  # fmt: skip
     """Declare an algorithm by its function."""
     if function is None:
-        return lambda declared: Algorithm(declared.__name__, declared, alias, place, sample, live)
-    return Algorithm(function.__name__, function, alias, place, sample, live)
+        return lambda declared: Algorithm(declared.__name__, declared, alias, place, sample, live, not_live)
+    return Algorithm(function.__name__, function, alias, place, sample, live, not_live)

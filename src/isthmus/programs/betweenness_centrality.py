@@ -226,7 +226,7 @@ def rescale(scores: Array, sources: Sequence[int], directed: bool, normalized: b
     scores[numbers] = own
 
 
-@algorithm
+@algorithm(not_live="an edge may lie on the shortest paths between any two vertices")
 def betweenness_centrality(
     run: Runner,
     k: Annotated[int | None, Option("Estimate from this many sampled sources. Default: all vertices.", least=1)] = None,

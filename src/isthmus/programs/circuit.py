@@ -228,7 +228,7 @@ def ends(graph: Snapshot) -> Any:
     return {vertex: 1.0 - place for place, vertex in enumerate(vertices)}
 
 
-@algorithm
+@algorithm(not_live="the voltages everywhere are one solution of all equations")
 def circuit(
     run: Runner,
     fixed: Annotated[

@@ -147,7 +147,7 @@ class LabelPropagation(Program):
         return {"communities": count, "largest": largest, "rounds": self.done}
 
 
-@algorithm
+@algorithm(not_live="its labels depend on every round before, so one edge may change all later rounds")
 def label_propagation(run: Runner, max_iter: Annotated[int, Option("Rounds of propagation.", least=0)] = 10) -> Answer:
     """Communities by synchronous label propagation (LDBC's CDLP), along in-edges and out-edges."""
     return run(LabelPropagation(max_iter, run.graph.directed))

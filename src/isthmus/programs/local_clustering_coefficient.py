@@ -37,7 +37,7 @@ class LocalClustering(Triangles):
         return {"average": float(columns["clustering"].mean()) if columns["clustering"].size else 0.0}
 
 
-@algorithm
+@algorithm(not_live="the directions of all edges between neighbours count; triangle_count is maintained")
 def local_clustering_coefficient(run: Runner) -> Answer:
     """The share of pairs of a vertex's neighbours that are joined by an edge (LDBC's LCC)."""
     return run(LocalClustering(run.graph.directed))

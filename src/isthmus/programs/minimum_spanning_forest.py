@@ -118,7 +118,7 @@ def weight_kind(facts: Facts) -> Any:
     return np.int64 if facts.weight_dtype is None or np.issubdtype(facts.weight_dtype, np.integer) else np.float64
 
 
-@algorithm
+@algorithm(not_live="a deleted edge of the forest needs the lightest of all edges between two parts")
 def minimum_spanning_forest(run: Runner) -> Answer:
     """The edges of a minimum spanning tree of every component; ties go to the smaller vertex ids.
 

@@ -212,7 +212,7 @@ def softmax(rows: Array) -> Array:
     return shares
 
 
-@algorithm(sample=lambda graph: None)
+@algorithm(sample=lambda graph: None, not_live="a changed weight changes what all layers behind it compute")
 def nn_inference(
     run: Runner,
     inputs: Annotated[Any, Option("NAME.npy: a row per input, a column per input neuron.", kind=Kind.ARRAY)],

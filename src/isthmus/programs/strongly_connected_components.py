@@ -160,7 +160,7 @@ class StrongComponents(Program):
         return {"components": count, "largest": largest}
 
 
-@algorithm
+@algorithm(not_live="a deleted edge may break any cycle through it; weakly_connected_components is maintained")
 def strongly_connected_components(run: Runner) -> Answer:
     """For every vertex the smallest vertex of its strongly connected component."""
     return run(StrongComponents(run.graph.self_loops > 0) if run.graph.directed else Components())

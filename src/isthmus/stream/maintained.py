@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from isthmus.graph.changing import ChangingGraph
 from isthmus.programs.column import Column
 from isthmus.programs.program import Facts
 from isthmus.runtime.session import Session
+
+if TYPE_CHECKING:
+    from isthmus.stream.qualify import Qualification
 
 Array = np.ndarray[Any, Any]
 
@@ -47,6 +50,7 @@ class Maintained(ABC):
 
     name: str
     columns: tuple[Column, ...]
+    qualification: Qualification | None = None  # of a user's program
     sources: tuple[Any, ...] = ()  # of an answer with one published array per source: which source each belongs to
 
     def __init__(self, session: Session) -> None:
@@ -84,8 +88,10 @@ class Maintained(ABC):
     def begin(self) -> None:
         """Compute the answer on the current snapshot from scratch."""
 
-    def refuse(self, change: Change) -> None:  # noqa: B027  # most accept every batch
+    def refuse(self, change: Change) -> None:
         """Raise BatchError if the answer cannot survive this batch."""
+        if self.qualification is not None:
+            self.qualification.refuse(change)
 
     @abstractmethod
     def correct(self, change: Change) -> None:

@@ -110,6 +110,7 @@ class MaintainedMonotone(Maintained):
     # A batch
 
     def refuse(self, change: Change) -> None:
+        super().refuse(change)
         for source in self.program.sources:
             if int(self.graph.ids.number(source)) in set(change.removed.tolist()):
                 raise BatchError(f"vertex {source!r} is the source of {self.name}; it cannot be removed while the stream maintains that")

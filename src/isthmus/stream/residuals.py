@@ -61,6 +61,7 @@ class MaintainedResiduals(Maintained):
             self._marks[before:n] = abs(residual) > threshold
 
     def refuse(self, change: Change) -> None:
+        super().refuse(change)
         gone = set(change.removed.tolist())
         for source in getattr(self.program, "sources", ()):
             if gone and int(self.graph.ids.number(source)) in gone:

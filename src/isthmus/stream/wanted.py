@@ -21,6 +21,7 @@ from isthmus.stream.by_source import MaintainedBySource
 from isthmus.stream.cores import MaintainedCores
 from isthmus.stream.maintained import Maintained
 from isthmus.stream.monotone import MaintainedMonotone
+from isthmus.stream.qualify import qualified
 from isthmus.stream.spreading import MaintainedSpreading
 from isthmus.stream.triangles import MaintainedTriangles
 
@@ -54,13 +55,13 @@ def wanted(algorithm: Algorithm) -> Any:
 
 def maintained(asked: Any, session: Session) -> Maintained:
     """What keeps a program current; raises OptionError or ProgramError if nothing does."""
-    name = None
+    name, own = None, not isinstance(asked, Wanted | str)
     if isinstance(asked, str):
         asked = Wanted(ALGORITHMS[asked])
     if isinstance(asked, Wanted):
         live, name = asked.algorithm.live, asked.name
         if live is None:
-            raise OptionError(f"{asked.algorithm.name} cannot be kept current; run it on the stream's graph instead")
+            raise OptionError(not_maintained(asked.algorithm))
         try:
             asked = live.program(session.graph.snapshot, **asked.options)
         except TypeError as error:
@@ -68,8 +69,19 @@ def maintained(asked: Any, session: Session) -> Maintained:
     if isinstance(asked, BySource):
         return MaintainedBySource(asked, session, name, keeper)
     if isinstance(asked, Program):
-        return keeper(asked, session, name)
+        found = keeper(asked, session, name)
+        if own:
+            found.qualification = qualified(found, asked)
+        return found
     raise OptionError(f"expected a program such as isthmus.SSSP(source=7), got {type(asked).__name__}")
+
+
+def not_maintained(algorithm: Algorithm) -> str:
+    """Why a stream does not maintain an algorithm, and what it does."""
+    reason = f": {algorithm.not_live}" if algorithm.not_live else ""
+    names = ", ".join(name for name in ALGORITHMS.names() if ALGORITHMS[name].live is not None)
+    instead = f"run isthmus.{algorithm.name} on live.graph after a batch instead"
+    return f"{algorithm.name} cannot be kept current{reason}; {instead}. A stream maintains {names}, and your own programs"
 
 
 def keeper(program: Program, session: Session, name: str | None) -> Maintained:
@@ -77,4 +89,5 @@ def keeper(program: Program, session: Session, name: str | None) -> Maintained:
     for kind, maintains in KEEPERS.items():
         if isinstance(program, kind):
             return maintains(program, session, name)
-    raise ProgramError(f"{program.name} cannot be kept current: it is neither monotone nor accumulative")
+    kinds = "isthmus.monotone or isthmus.accumulative"
+    raise ProgramError(f"{program.name} cannot be kept current: what a batch changes is known only for programs declared with {kinds}")
