@@ -9,6 +9,7 @@ import numpy as np
 from isthmus.graph.files import Array
 from isthmus.graph.packed_lists import SideChanges
 from isthmus.kernels import arcs
+from isthmus.kernels.packed import DELETE, INSERT
 
 
 @dataclass
@@ -49,7 +50,7 @@ class Change:
     counts: dict[str, int] = field(default_factory=dict)
     edges: int = 0
     self_loops: int = 0
-    negative: bool = False
+    negative_arcs: int = 0
 
     @property
     def vertices_between(self) -> int:
@@ -65,6 +66,15 @@ def side_changes(vertices: Array, others: Array, actions: Array, weights: Array,
     fresh = np.flatnonzero(vertices[1:] != vertices[:-1]) + 1
     cuts = np.concatenate([[0], fresh, [vertices.size]]) if vertices.size else np.zeros(1, np.int64)
     return SideChanges(vertices, others, actions, weights, cuts)
+
+
+def negatives_gained(changes: SideChanges, old: Array) -> int:
+    """How many more arcs have negative weights after these changes; `old` are the weights that deleted and reweighed arcs had."""
+    if not changes.weights.size:
+        return 0
+    now = (changes.actions != DELETE) & (changes.weights < 0)
+    before = (changes.actions != INSERT) & (old < 0)
+    return int(np.count_nonzero(now)) - int(np.count_nonzero(before))
 
 
 def sorted_pairs(us: Array, vs: Array, vertices: int) -> Array:

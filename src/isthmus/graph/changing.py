@@ -18,7 +18,7 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import BatchError, GraphFormatError, StoreError
-from isthmus.graph.change import Change, Edits, distinct, side_changes, sorted_pairs
+from isthmus.graph.change import Change, Edits, distinct, negatives_gained, side_changes, sorted_pairs
 from isthmus.graph.changing_ids import UNKNOWN, ChangingIds
 from isthmus.graph.far import FarArray
 from isthmus.graph.files import Array
@@ -45,15 +45,15 @@ class ChangingSnapshot(Snapshot):
         self.number, self.path = graph.number, None
         self.vertices, self.edges, self.arcs = out.vertices, graph.edges, out.arcs
         self.directed, self.weighted, self.has_in_edges = graph.directed, graph.weighted, True
-        self.self_loops, self.negative_weights = graph.self_loops, graph.negative_weights
+        self.self_loops, self.negative_weights = graph.self_loops, graph.negative_arcs > 0
         self.target_dtype = out.targets.dtype
         self.weight_dtype = out.weights.dtype if graph.weighted else None
-        self._ids = graph.changing_ids
+        self._naming = graph.changing_ids.naming
         assert into.vertices == out.vertices
 
     @property
     def ids(self) -> Ids:  # type: ignore[override]
-        return self._ids.map()
+        return self._naming.map()
 
     @property
     def order(self) -> str:  # type: ignore[override]
@@ -98,13 +98,15 @@ class ChangingGraph(Graph):
         self.lock = threading.RLock()  # held while a batch is applied, and while an algorithm runs
         self.number = 0
         self.edges, self.directed, self.weighted = base.edges, base.directed, base.weighted
-        self.self_loops, self.negative_weights = base.self_loops, base.negative_weights
+        self.self_loops = base.self_loops
         self.has_in_edges, self.report, self.parallel = True, None, False
         self.changing_ids = ChangingIds(base.ids.loaded(), base.vertices)
         if graph.parallel:
             self._refuse_parallel(graph)
         out = self._packed(base, "out", align)
         self.sides = {"out": out, "in": self._packed(base, "in", align) if base.directed else out}
+        weights = self.sides_of(base, "out")[2] if base.negative_weights else None
+        self.negative_arcs = 0 if weights is None else int(np.count_nonzero(weights < 0))
         self._take_snapshot()
 
     def _refuse_parallel(self, graph: Graph) -> None:
@@ -332,7 +334,7 @@ class ChangingGraph(Graph):
         names = {"inserted": INSERT, "deleted": DELETE, "reweighed": REWEIGH}
         counts |= {name: int(np.count_nonzero(actions == action)) for name, action in names.items()}
         counts |= {"vertices_added": int(added.size), "vertices_removed": int(removed.size)}
-        negative = self.negative_weights or bool(weights.size and (weights[actions != DELETE] < 0).any())
+        negative = self.negative_arcs + negatives_gained(out, old[order] if old.size else old)
         return Change(
             self.number + 1, out, into, old[order] if old.size else old, added, removed, movers, holes, left, counts, edges, self_loops,
             negative,
@@ -346,7 +348,7 @@ class ChangingGraph(Graph):
         self.sides["out"].apply(change.out)
         if self.directed:
             self.sides["in"].apply(change.into)
-        self.edges, self.self_loops, self.negative_weights = change.edges, change.self_loops, change.negative
+        self.edges, self.self_loops, self.negative_arcs = change.edges, change.self_loops, change.negative_arcs
         self.number = change.number
         self._take_snapshot()
 

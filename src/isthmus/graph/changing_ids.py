@@ -25,25 +25,21 @@ def ascending(users: Array) -> Array:
     return np.argsort(users, kind="stable")
 
 
-class ChangingIds:
-    """User ids by vertex number, and back."""
+class Naming:
+    """The ids of the vertices between two changes of them. Snapshots keep it, so that they never see ids of later ones."""
 
-    def __init__(self, ids: Ids, vertices: int) -> None:
-        self.kind = "int64" if ids.kind == "dense" and not ids.is_natural else ids.kind  # dense: the id is the number
-        self.vertices = vertices
-        self._map: Ids | None = ids  # in natural order; None: vertices have changed since it was made
-        self._users: Array | None = None  # by number; made when vertices first change
-        self._sorted: tuple[Array, Array] | None = None  # integer ids ascending, and their numbers
-        self._by_name: dict[str, int] | None = None
+    def __init__(self, kind: str, vertices: int, users: Array | None = None, natural: Ids | None = None) -> None:
+        self.kind, self.vertices = kind, vertices
+        self._users, self._map = users, natural  # one of them is made from the other when somebody asks
 
     def users(self) -> Array:
         """User ids by vertex number."""
         if self._users is None:
             self._users = self.map().users(np.arange(self.vertices))
-        return self._users[: self.vertices]
+        return self._users
 
     def map(self) -> Ids:
-        """The id map of the vertices that exist now."""
+        """The id map, in natural order."""
         if self._map is None:
             self._map = Ids(self._made())
         return self._map
@@ -66,6 +62,25 @@ class ChangingIds:
         sections = {name: Section(str(array.dtype), array.size) for name, array in arrays.items()}
         manifest = Manifest(self.vertices, 0, 0, True, False, self.kind, "hub" if hub else "natural", sections=sections)
         return MemoryStore(manifest, arrays)
+
+
+class ChangingIds:
+    """User ids by vertex number, and back."""
+
+    def __init__(self, ids: Ids, vertices: int) -> None:
+        self.kind = "int64" if ids.kind == "dense" and not ids.is_natural else ids.kind  # dense: the id is the number
+        self.vertices = vertices
+        self.naming = Naming(self.kind, vertices, natural=ids)
+        self._sorted: tuple[Array, Array] | None = None  # integer ids ascending, and their numbers
+        self._by_name: dict[str, int] | None = None
+
+    def users(self) -> Array:
+        """User ids by vertex number."""
+        return self.naming.users()
+
+    def map(self) -> Ids:
+        """The id map of the vertices that exist now."""
+        return self.naming.map()
 
     def numbers(self, wanted: Array) -> Array:
         """Vertex numbers of user ids, an array of integers or of texts; UNKNOWN for those that do not exist."""
@@ -100,16 +115,16 @@ class ChangingIds:
         users = self.users()
         if self.kind == "dense":
             if np.array_equal(fresh, np.arange(self.vertices, self.vertices + fresh.size)):
-                self._users = None
                 self.vertices += fresh.size
-                self._map = Ids(MemoryStore(Manifest(self.vertices, 0, 0, True, False, "dense"), {}))
+                natural = Ids(MemoryStore(Manifest(self.vertices, 0, 0, True, False, "dense"), {}))
+                self.naming = Naming(self.kind, self.vertices, natural=natural)
                 return
             self.kind = "int64"
         if self._by_name is not None:
             self._by_name.update(zip(fresh.tolist(), range(self.vertices, self.vertices + fresh.size), strict=True))
-        self._users = np.concatenate([users, fresh.astype(users.dtype)])
         self.vertices += fresh.size
-        self._map = self._sorted = None
+        self._sorted = None
+        self.naming = Naming(self.kind, self.vertices, np.concatenate([users, fresh.astype(users.dtype)]))
 
     def remove(self, removed: Array, movers: Array, holes: Array) -> None:
         """Remove vertices by number; then vertex movers[i] takes the number holes[i]."""
@@ -122,10 +137,10 @@ class ChangingIds:
             self._by_name.update(zip(users[movers].tolist(), holes.tolist(), strict=True))
         users[holes] = users[movers]
         self.vertices -= removed.size
-        self._users = users[: self.vertices]
         if self.kind == "dense":
             self.kind = "int64"
-        self._map = self._sorted = None
+        self._sorted = None
+        self.naming = Naming(self.kind, self.vertices, users[: self.vertices].copy())
 
     def check_kind(self, users: Array) -> Array:
         """Ids of a batch as this graph has them; raises UnknownVertexError if they are of another kind."""

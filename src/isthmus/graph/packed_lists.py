@@ -131,7 +131,8 @@ class PackedLists:
         if self._deleted * 8 > self.slots // self._unit:
             self._deleted = 0
             if self._needed(NONE) < SPARSE * self.slots:
-                self._remake(max(self._fitting(NONE), self.slots // 2), NONE)
+                half = self.slots // 2 // self._unit * self._unit
+                self._remake(max(self._fitting(NONE), half), NONE)
 
     def _in_parts(self, work: Callable[[int, int, int], None], sizes_so_far: Array, few: int) -> None:
         """Run work(member, first, last) on parts of about equal size; one member takes all if they are few."""

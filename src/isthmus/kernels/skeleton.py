@@ -37,7 +37,8 @@ import math
 
 import numpy as np
 
-from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_max, atomic_min, atomic_or, fence, lowest_bit, prefetch
+from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_load, atomic_max, atomic_min, atomic_or
+from isthmus.kernels.atomics import fence, lowest_bit, prefetch
 from isthmus.kernels.compile import program_inline as called
 from isthmus.kernels.compile import program_kernel as compiled
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, fence
+from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_load, fence
 from isthmus.programs.declared import Monotone, above, below, bound, vertex_number
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
@@ -28,7 +28,7 @@ STATE_BYTES = 13  # a parent, a byte for having changed, an entry in the list of
 def taken(parents: Any, v: Any) -> Any:
     """The parent of v, after its word was locked."""
     while True:
-        parent = parents[v]
+        parent = atomic_load(parents, v)  # a plain read need not be repeated while the word is locked, and the loop would never end
         if np.int64(parent) != LOCKED and atomic_cas(parents, v, parent, np.uint32(LOCKED)) == parent:
             return parent
 

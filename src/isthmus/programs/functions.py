@@ -42,7 +42,8 @@ ARGUMENTS = {
     "received": "v, total, state, params",
 }
 ATOMIC_NAMES = (
-    "atomic_add", "atomic_cas", "atomic_exchange", "atomic_max", "atomic_min", "atomic_or", "fence", "lowest_bit", "prefetch",
+    "atomic_add", "atomic_cas", "atomic_exchange", "atomic_load", "atomic_max", "atomic_min", "atomic_or", "fence", "lowest_bit",
+    "prefetch",
 )  # fmt: skip
 BUILTIN_NAMES = ("min", "max", "abs", "float", "int", "bool", "round", "range", "len")
 # Names that every module of loops has.

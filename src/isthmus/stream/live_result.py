@@ -35,8 +35,8 @@ class LiveResult:
         """As a plain result, which depends on nothing."""
         if self._result is None:
             with self._publication.lock:
-                arrays = self._publication.arrays_at(self.number)
-            self.make(arrays)
+                if self._result is None:  # a batch may have made it while this thread waited
+                    self.make(self._publication.arrays_at(self.number))
         assert self._result is not None
         return self._result
 

@@ -57,13 +57,16 @@ class MaintainedMonotone(Maintained):
     # From scratch
 
     def begin(self) -> None:
+        self._from_scratch()
+        self._published = self.values[: self.graph.vertices].copy()
+
+    def _from_scratch(self) -> None:
         facts, n = self.facts(), self.graph.vertices
         self._room = n + n // 8 + 64
         self.state, self._position = first_values(self.program, facts, self._room)
         self._silent = worst(self.program, facts)
         self._make_tools(facts)
         self._go_on(self.state.start)
-        self._published = self.values[:n].copy()
         self._forget_changes()
 
     def _make_tools(self, facts: Facts) -> None:
@@ -161,9 +164,7 @@ class MaintainedMonotone(Maintained):
 
     def _start_over(self) -> None:
         """From scratch: values name places in natural order, and these have changed."""
-        before = self._published
-        self.begin()
-        self._published = before
+        self._from_scratch()  # readers still see what was published
         n = self.graph.vertices
         self.state.arrays[-2][:n] = np.arange(n)
         self.state.arrays[-3][:n] = 1

@@ -55,9 +55,18 @@ class Publication:
             self._number = change.number
             self.current = self._result(self._taken)
             self.current.name_changes(self._named)
+            self._make_older()
             oldest = min((result.number for result in self._older if not result.is_made), default=change.number)
             while self._replaced and self._replaced[0][0] <= oldest:
                 self._replaced.popleft()
+
+    def _make_older(self) -> None:
+        """Make the older results that are in use once what is kept for them is more than their values."""
+        kept = sum(differences.vertices.size for _, replaced in self._replaced for differences in replaced)
+        if kept > self.program.graph.vertices * len(self.program.published()):
+            for result in list(self._older):
+                if not result.is_made and result is not self.current:
+                    result.make(self.arrays_at(result.number))
 
     def arrays_at(self, number: int) -> tuple[Array, ...]:
         """Copies of the published arrays as they were after batch `number`."""
