@@ -76,7 +76,7 @@ def cell(graph: ist.Graph, algorithm: str, budget: str, policy: str, rounds: int
 def times(graphs: dict[str, ist.Graph], budgets: list[str], rounds: int) -> list[list[str]]:
     rows = [["graph", "algorithm, recipe", "budget", "in memory", "link alone", "from disk", "÷ larger", "edges moved", "iterations", ""]]
     for name, graph in graphs.items():
-        for algorithm, policy in (("pagerank", "filter"), ("bfs", "auto"), ("sssp", "auto")):
+        for algorithm, policy in (("pagerank", "auto"), ("bfs", "auto"), ("sssp", "auto")):
             for budget in budgets:
                 c = cell(graph, algorithm, budget, policy, rounds)
                 limit = max(c["near"], c["link"])

@@ -240,6 +240,18 @@ def test_modelled_devices_are_judged_by_modelled_seconds(call: Any) -> None:
     assert "modelled s" in call("compare", "bfs", "g.isthmus", "--source", 0, *how, "--policies", "filter,emogi").out
 
 
+def test_a_modelled_device_counts_the_same_in_every_run_with_any_number_of_threads(call: Any) -> None:
+    command = ["compare", "sssp", "g.isthmus", "--source", 0, "--device", "model:rtx2080ti", "--memory", "10%", "--rounds", 1, "--json"]
+
+    def counted(threads: int) -> dict[str, Any]:
+        runs = call(*command, "--threads", threads).json["runs"]
+        return {run["recipe"]: (run["transfer"], run["engines"], run["iterations"]) for run in runs}
+
+    first, *others = (counted(threads) for threads in (1, 1, 2, 2))
+    assert set(first) == set(RECIPES)
+    assert others == [first] * 3
+
+
 def test_parts_of_recipes_are_left_out(call: Any) -> None:
     how = ["--device", "model:rtx2080ti", "--memory", "20%", "--tol", 1e-3, "--json"]
     job = ["pagerank", "g.isthmus", *how]

@@ -21,7 +21,8 @@ ALL: dict[str, Any] = {field.name: True for field in fields(Recipe) if field.typ
 FULL = Recipe(
     "full", Fixed("full", FILTER), **ALL, cache="vertices", further_runs={"filter": 3}, combine="neighbours", order="contribution",
 )  # fmt: skip
-USUAL = {"overlap", "bottom_up", "host_decides"}  # what a recipe has unless it says otherwise
+USUAL = {"overlap", "host_decides"}  # what a recipe has unless it says otherwise
+OURS = {"best_first", "bottom_up"}  # improvements of algorithms, which only `auto` has
 
 
 def switched_on(some: Recipe) -> set[str]:
@@ -38,15 +39,15 @@ def test_a_recipe_has_what_it_names_and_nothing_else() -> None:
     ("name", "parts", "lacks", "others"),
     [
         ("filter", {"ahead"}, set(), {}),
-        ("subway", set(), {"bottom_up", "overlap"}, {"further_runs": {"compaction": UNTIL_SETTLED}}),
+        ("subway", set(), {"overlap"}, {"further_runs": {"compaction": UNTIL_SETTLED}}),
         ("emogi", set(), {"host_decides"}, {}),
         ("unified", {"pages"}, {"host_decides"}, {"cache": "pages"}),
-        ("grus", {"pages", "prefetch", "deltas"}, {"host_decides"}, {"cache": "pages", "hint": Hint.ACCESSED_BY}),
-        ("scaph", {"queue", "deltas"}, {"bottom_up"}, {"cache": "partitions", "combine": "whole apart"}),
-        ("hytgraph", {"deltas"}, {"bottom_up"}, {
+        ("grus", {"pages", "prefetch"}, {"host_decides"}, {"cache": "pages", "hint": Hint.ACCESSED_BY}),
+        ("scaph", {"queue"}, set(), {"cache": "partitions", "combine": "whole apart"}),
+        ("hytgraph", set(), set(), {
             "cache": "vertices", "combine": "neighbours", "order": "contribution", "further_runs": {"filter": 1, "cache": 1},
         }),
-        ("auto", {"settle", "merge", "correct", "ahead", "recompute", "best_first"}, set(), {"cache": "partitions"}),
+        ("auto", {"settle", "merge", "correct", "ahead", "recompute", *OURS, "sweeps"}, set(), {"cache": "partitions"}),
     ],
 )  # fmt: skip
 def test_what_each_is_composed_of(name: str, parts: set[str], lacks: set[str], others: dict[str, Any]) -> None:
@@ -64,10 +65,10 @@ def test_their_positions_are_their_order() -> None:
 
 def test_auto_on_a_modelled_device_packs_and_runs_again() -> None:
     found = recipe("auto", (), 1)
-    assert switched_on(found) == USUAL | {"weighs_launches", "best_first"}
+    assert switched_on(found) == USUAL | OURS | {"weighs_launches"}
     assert found.further_runs == dict.fromkeys(("filter", "zero_copy", "compaction", "cache"), UNTIL_SETTLED)
     assert found.policy.engines == ("filter", "zero_copy", "compaction")
-    assert switched_on(recipe("auto", (), 2)) == USUAL | {"best_first"}, "it follows both sides"
+    assert switched_on(recipe("auto", (), 2)) == USUAL | OURS, "it follows both sides"
 
 
 def test_hytgraph_counts_parts_of_round_trips() -> None:
@@ -105,9 +106,8 @@ def test_a_part_that_is_switched_off(name: str) -> None:
 
 
 def test_a_modelled_device_has_no_measured_times() -> None:
-    assert switched_on(FULL.on_model(1, False)) == set(ALL) - {"settle", "merge", "correct", "ahead", "recompute", "bottom_up"}
+    assert switched_on(FULL.on_model(1, False)) == set(ALL) - {"settle", "merge", "correct", "ahead", "recompute", "sweeps"}
     packing = replace(FULL, modelled={"cache": "pages", "further_runs": {"filter": 1}})
-    assert switched_on(packing.on_model(1, False)) == set(ALL) - {"settle", "merge", "correct", "ahead", "recompute"}
     for sides, levels, cache, runs in ((1, False, "pages", {"filter": 1}), (1, True, "pages", {}), (2, True, "vertices", {"filter": 3})):
         found = packing.on_model(sides, levels)
         assert (found.cache, found.further_runs) == (cache, runs)

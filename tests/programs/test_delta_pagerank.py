@@ -56,6 +56,14 @@ def test_personal_weighted_and_with_another_place_for_dangling_mass(weight: bool
     assert error(result, expected) <= result.summary()["result"]["error_bound"] <= 1e-6
 
 
+@pytest.mark.parametrize("far", [{"device": DEVICE}, {"far": "ram"}])
+def test_the_threshold_is_lowered_until_some_vertex_is_above_it(far: dict[str, str]) -> None:
+    """Four dangling vertices hold little, so the sum is below the bound's first guess; two residuals are just below the second."""
+    graph = ist.read((np.array([0, 0, 0, 0]), np.array([0, 0, 0, 1])), vertices=6, directed=True)
+    result = ist.pagerank(graph, tol=1e-2, memory="1%", policy="filter", **far)
+    assert result.summary()["result"]["converged"] and result.summary()["result"]["error_bound"] <= 1e-2
+
+
 def test_the_active_set_shrinks(tmp_path: Any) -> None:
     graph = ist.generate("rmat", tmp_path / "g.isthmus", scale=12, seed=1)
     counts = [iteration.active_vertices for iteration in ist.run(DeltaPageRank(tol=1e-4), graph, memory="20%", policy="filter").trace]

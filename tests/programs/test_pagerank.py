@@ -253,7 +253,7 @@ def test_fewer_passes_than_power_iteration():
     sources = draw.choice(np.flatnonzero(draw.random(n) < 0.5), 20_000)  # half of the vertices are ends
     edges = sources, np.minimum(sources + draw.integers(1, 60, 20_000), n - 1)
     graph, pushed = (ist.read(edges, vertices=n, directed=True, in_edges=pulls) for pulls in (True, False))
-    near, far, power = (ist.pagerank(g, tol=1e-6, **how) for g, how in ((graph, {"threads": 1}), (graph, HOW[1]), (pushed, HOW[1])))
+    near, far, power = (ist.pagerank(g, tol=1e-6, **how) for g, how in ((graph, {"threads": 1}), (graph, HOW[3]), (pushed, HOW[3])))
     for ranks in (near, far):
         assert np.abs(ranks.values - power.values).sum() <= 2e-6
         assert len(ranks.trace) <= 0.5 * len(power.trace)

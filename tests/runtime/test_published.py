@@ -14,6 +14,7 @@ import isthmus as ist
 from isthmus.link.managed import ManagedMemory
 
 DEVICE = "model:rtx2080ti"
+PUBLISHED = ["filter", "subway", "emogi", "unified", "grus", "scaph", "hytgraph"]
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def lattice(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return ist.generate("grid", tmp_path_factory.mktemp("g") / "l.isthmus", rows=120, columns=120, weights="1:9")
 
 
-def run(graph: Any, algorithm: str, policy: str, *off: str, memory: str = "20%", device: str = DEVICE, **given: Any) -> Any:
+def run(graph: Any, algorithm: str, policy: str, *off: str, memory: str | None = "20%", device: str = DEVICE, **given: Any) -> Any:
     given = {"source": 5, **given} if algorithm in ("bfs", "sssp", "php") else given
     given = {"tol": 1e-3, **given} if algorithm in ("pagerank", "php") else given
     return getattr(ist, algorithm)(graph, policy=policy, memory=memory, device=device, without=off, **given)
@@ -205,12 +206,42 @@ def test_variants_bring_whole_partitions_one_by_one(graph: Any) -> None:
     assert tasks(plain, "filter") >= tasks(queued, "filter") > 4
 
 
-@pytest.mark.parametrize("policy", ["filter", "subway", "emogi", "unified", "grus", "scaph", "hytgraph"])
-def test_no_published_system_turns_a_search_round(graph: Any, policy: str) -> None:
+@pytest.mark.parametrize("device", [DEVICE, "cpu"])
+@pytest.mark.parametrize("policy", PUBLISHED)
+def test_no_published_system_turns_a_search_round(graph: Any, policy: str, device: str) -> None:
     """Nor does switching a part off make it."""
-    edges = {run(graph, "bfs", policy, *off).trace.total("active_edges") for off in ((), ("recompute",), ("queue",))}
+    edges = {run(graph, "bfs", policy, *off, device=device).trace.total("active_edges") for off in ((), ("recompute",), ("queue",))}
     assert min(edges) >= 0.99 * graph.arcs, edges
-    assert run(graph, "bfs", "auto").trace.total("active_edges") < 0.7 * graph.arcs
+
+
+@pytest.mark.parametrize("device", [DEVICE, "cpu"])
+def test_auto_turns_a_search_round_unless_that_is_switched_off(graph: Any, device: str) -> None:
+    turned, plain = (run(graph, "bfs", "auto", *off, device=device).trace.total("active_edges") for off in ((), ("bottom_up",)))
+    assert turned < 0.7 * graph.arcs <= 0.99 * graph.arcs <= plain
+
+
+@pytest.mark.parametrize("policy", PUBLISHED)
+def test_no_published_system_sweeps(graph: Any, policy: str) -> None:
+    """From disk they send deltas, with fewer and fewer active vertices, as the papers' PageRank does."""
+    last = run(graph, "pagerank", policy, device="cpu").trace.iterations[-1]
+    assert last.active_vertices < 0.9 * graph.vertices
+
+
+def test_auto_sweeps_unless_that_is_switched_off(graph: Any) -> None:
+    sweeps, deltas = (run(graph, "pagerank", "auto", *off, device="cpu") for off in ((), ("sweeps",)))
+    assert all(each.active_vertices == graph.vertices for each in sweeps.trace)
+    assert deltas.trace.iterations[-1].active_vertices < 0.9 * graph.vertices
+    assert np.abs(sweeps.values - deltas.values).sum() <= 2e-3
+
+
+def test_edges_that_are_all_near_have_no_recipe(graph: Any) -> None:
+    """PageRank then sweeps under any name, and names a budget for itself where that is too small."""
+    near, far = (run(graph, "pagerank", "filter", device="cpu", memory=memory) for memory in (None, "20%"))
+    assert near.summary()["policy"] == "resident" and len(near.trace) < 0.7 * len(far.trace)
+    with pytest.raises(ist.BudgetError, match="needs at least") as error:
+        run(graph, "pagerank", "filter", device="cpu", memory="1KB")
+    least = str(error.value).rpartition("memory='")[2].partition("'")[0]
+    assert run(graph, "pagerank", "filter", device="cpu", memory=least).summary()["policy"] == "filter"
 
 
 @pytest.mark.parametrize("policy", ["unified", "grus", "unified:read-mostly"])

@@ -67,7 +67,7 @@ CLOSE: dict[str, tuple[Any, float]] = {
     "katz": (lambda g, **how: ist.katz(g, alpha=1e-3, tol=1e-7, **how), 1e-4),
     "pagerank": (lambda g, **how: ist.pagerank(g, tol=1e-7, **how), 2e-7),
 }
-RERUN = ("php", "php, weighted", "sssp", "own", "spread", "weighted", "spread from one", "widest")
+RERUN = ("pagerank", "php", "php, weighted", "sssp", "own", "spread", "weighted", "spread from one", "widest")
 
 
 @pytest.fixture(autouse=True)

@@ -20,6 +20,8 @@ SWITCHES: dict[str, dict[str, Any]] = {  # parts that can be switched off, and t
     "ahead": {"ahead": False},
     "recompute": {"recompute": False, "further_runs": {}},
     "best_first": {"best_first": False},
+    "bottom_up": {"bottom_up": False},
+    "sweeps": {"sweeps": False},
     "combine": {"combine": "apart"},
     "order": {"order": "plain"},
     "queue": {"queue": False},
@@ -46,6 +48,8 @@ class Recipe:
     ahead: bool = False  # start reading for the next iteration before this one ends, where its reads are known
     recompute: bool = False  # one more run while the link is the bottleneck
     best_first: bool = False  # weighted searches defer vertices whose values will probably still improve
+    bottom_up: bool = False  # a breadth-first search may switch to bottom-up search
+    sweeps: bool = False  # PageRank sweeps over in-edges; otherwise by deltas, with fewer and fewer active vertices, as published
     combine: str = "buffers"  # which partitions make a task: a way of policies/combine.py
     order: str = "plain"  # of tasks: plain, or contribution, for which the store should be in hub order
     queue: bool = False  # whole partitions stay near, and run again while others are on their way
@@ -53,9 +57,7 @@ class Recipe:
     hint: Hint = Hint.NONE  # for pages
     prefetch: bool = False  # fill a part of the pages before the start
     overlap: bool = True  # on a modelled device: packing, transfers and kernels of different tasks overlap
-    deltas: bool = False  # PageRank by deltas, with fewer and fewer active vertices
     modelled: Mapping[str, Any] = field(default_factory=dict)  # overrides for modelled devices
-    bottom_up: bool = True  # a breadth-first search may switch to bottom-up search
     host_decides: bool = True  # the host needs the frontier; otherwise a kernel finds active vertices itself
     words: str = ""  # for help
     colour: str = "resident"  # of its line in drawings: an engine's name, "ink" or "#rrggbb"
@@ -81,10 +83,10 @@ class Recipe:
     def on_model(self, sides: int, levels: bool) -> Recipe:
         """The recipe for a modelled device: without parts that use measured times, with its overrides if a program follows one side.
 
-        A recipe without overrides also never switches to bottom-up search, which no published system does. `levels`: the
-        program is a breadth-first search, for which switching to bottom-up saves more than further runs.
+        PageRank goes by deltas there, whatever the recipe. `levels`: the program is a breadth-first search, for which switching to
+        bottom-up saves more than further runs.
         """
-        timeless = replace(self, settle=False, merge=False, correct=False, ahead=False, recompute=False, bottom_up=bool(self.modelled))
+        timeless = replace(self, settle=False, merge=False, correct=False, ahead=False, recompute=False, sweeps=False)
         if not self.modelled or sides > 1:
             return timeless
         return replace(timeless, **{**self.modelled, **({"further_runs": {}} if levels else {})})

@@ -99,9 +99,8 @@ class Runner(Protocol):
     @property
     def graph(self) -> Snapshot: ...
 
-    @property
-    def prefers_deltas(self) -> bool:
-        """Whether to compute PageRank by deltas: on modelled devices, and for recipes whose papers do so."""
+    def sweeps(self, program: Program) -> bool:
+        """Whether to compute PageRank by this program, which sweeps: if the recipe does, or its edges are all near. Else by deltas."""
         ...
 
     def __call__(self, program: Program) -> Answer:

@@ -66,6 +66,10 @@ class DeltaPageRank(ByDeltas, PageRank):
         self._most_iterations, self.max_iter = max_iter, None
         self.state_bytes = (25 if strengths is None else 33) + beside  # three or four arrays, a mask of those that start
 
+    @property
+    def _first_threshold(self) -> float:
+        return self.tol * (1 - self.alpha) / (2 * self.alpha)
+
     def functions(self, facts: Facts) -> Functions:
         return pushing(of_degree, alone) if self.strengths is None else pushing(of_strength, times)
 
@@ -76,7 +80,7 @@ class DeltaPageRank(ByDeltas, PageRank):
         residual *= 1 - self.alpha if self.teleport is None else (1 - self.alpha) * n
         if not n:  # an empty answer has no error
             self.error_bound, self.converged = 0.0, True
-        threshold = self.tol * (1 - self.alpha) / (2 * self.alpha)
+        threshold = self._first_threshold
         active = residual > threshold
         divisors = () if self.strengths is None else (self.strengths,)
         arrays = (np.zeros(n), residual, np.zeros(n), *divisors)
@@ -93,10 +97,13 @@ class DeltaPageRank(ByDeltas, PageRank):
         if self.converged or iteration >= self._most_iterations:
             return False
         if not above:
-            threshold *= LOWER * self.tol / self.error_bound
-            state.params = (self.alpha, threshold)
-            for piece in vertices_above(residual, threshold):
-                frontier.wake_all(piece)
+            likely, sure = threshold * self.tol / self.error_bound, self._first_threshold * total / facts.vertices
+            for lower in (LOWER * likely, LOWER * sure):  # residuals below the second one everywhere satisfy the bound
+                state.params = (self.alpha, lower)
+                for piece in vertices_above(residual, lower):
+                    frontier.wake_all(piece)
+                if not frontier.none_next():
+                    break
         return True
 
     def remember(self, state: State) -> dict[str, Any]:

@@ -246,12 +246,13 @@ class Walk:
         self._strengths: Array | None = None
 
     def program(self, tol: float, teleport: Any, strengths: Array | None, beside: int = 0) -> PageRank:
-        """The program to run: by deltas on modelled devices and for recipes whose papers do so, else by pulling."""
+        """The program to run: by pulling, or by deltas on modelled devices and from far memory by published recipes."""
         from isthmus.programs.delta_pagerank import DeltaPageRank  # it imports this file
 
-        if self._run.prefers_deltas:
-            return DeltaPageRank(self._alpha, tol, self._max_iter, teleport, strengths, beside)
-        return PageRank(self._alpha, tol, self._max_iter, teleport, strengths, self._run.graph.has_in_edges, beside)
+        pulling = PageRank(self._alpha, tol, self._max_iter, teleport, strengths, self._run.graph.has_in_edges, beside)
+        if self._run.sweeps(pulling):
+            return pulling
+        return DeltaPageRank(self._alpha, tol, self._max_iter, teleport, strengths, beside)
 
     def solve(self, tol: float, teleport: Any, beside: int = 0) -> Answer:
         """PageRank for one teleport vector, with an error of at most `tol`."""

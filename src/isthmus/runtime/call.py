@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from isthmus.errors import BudgetError
 from isthmus.graph.snapshot import Snapshot
-from isthmus.policies.recipes import named
 from isthmus.programs.algorithm import Answer
 from isthmus.programs.program import Program
 from isthmus.runtime.budget import Split
 from isthmus.runtime.checkpoint import RunCheckpoints
 from isthmus.runtime.device import name_of
-from isthmus.runtime.execute import Execution, execute, session_split, summary_of
+from isthmus.runtime.execute import Execution, execute, recipe_for, session_split, summary_of
 from isthmus.runtime.options import Watch
 from isthmus.runtime.trace import Trace
 
@@ -40,9 +40,13 @@ class Call:
         """The algorithm's name; for a program run by itself, the program's name."""
         return self._passes[-1].program.name if self._name == "run" else self._name
 
-    @property
-    def prefers_deltas(self) -> bool:
-        return self._session.model is not None or named(self._session.settings.policy).deltas
+    def sweeps(self, program: Program) -> bool:
+        if self._session.model is not None or recipe_for(program, self._session).sweeps:
+            return self._session.model is None
+        try:
+            return self.fits(program)
+        except BudgetError:  # the program that runs instead names its own minimum
+            return False
 
     def fits(self, program: Program) -> bool:
         return session_split(program, self._session).resident

@@ -15,6 +15,6 @@ PACKING = {  # where lists can be packed while others cross the link
 }  # fmt: skip
 RECIPE = Recipe(
     "auto", Cheapest(), "partitions", settle=True, merge=True, correct=True, ahead=True, recompute=True, best_first=True,
-    modelled=PACKING,
+    bottom_up=True, sweeps=True, modelled=PACKING,
     words="the cheapest by this link's measured rates", colour="ink", dash="-", place=8,
 )  # fmt: skip

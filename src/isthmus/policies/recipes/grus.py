@@ -11,6 +11,6 @@ from isthmus.policies.policy import UNIFIED, Fixed
 from isthmus.policies.recipe import Recipe
 
 RECIPE = Recipe(
-    "grus", Fixed("grus", UNIFIED), "pages", pages=True, hint=Hint.ACCESSED_BY, prefetch=True, deltas=True, host_decides=False,
+    "grus", Fixed("grus", UNIFIED), "pages", pages=True, hint=Hint.ACCESSED_BY, prefetch=True, host_decides=False,
     words="pages, some prefetched", colour="cache", dash="--", place=5,
 )  # fmt: skip

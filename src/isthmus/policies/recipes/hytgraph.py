@@ -7,5 +7,5 @@ from isthmus.policies.recipe import Recipe
 
 RECIPE = Recipe(
     "hytgraph", HyTGraph(round_up=False), "vertices", {"filter": 1, "cache": 1}, combine="neighbours", order="contribution",
-    bottom_up=False, deltas=True, words="by its cost formulas, with a cache of hot vertices", colour="ink", dash="--", place=7,
+    words="by its cost formulas, with a cache of hot vertices", colour="ink", dash="--", place=7,
 )  # fmt: skip

@@ -37,7 +37,7 @@ def compared(variant: str) -> Recipe:
 
 
 RECIPE = Recipe(
-    "scaph", scaph.ByValue("scaph", scaph.VARIANTS["scaph"]), "partitions", combine="whole apart", queue=True, bottom_up=False, deltas=True,
+    "scaph", scaph.ByValue("scaph", scaph.VARIANTS["scaph"]), "partitions", combine="whole apart", queue=True,
     words="by the value of partitions", colour="resident", dash="-.", place=6,
     variants={variant: partial(compared, variant) for variant in scaph.VARIANTS},
 )  # fmt: skip
