@@ -1,7 +1,8 @@
 """Loops that correct answers before edges disappear: vertices that depend on a deleted edge lose their value.
 
-A value depends on the edge from its vertex's parent. Those that lose it are reset to their initial value, and so are their children.
-Each vertex has one parent, so one thread only resets it.
+A value depends on the edge from its vertex's parent. A vertex that has lost it is an orphan. Another neighbour may adopt it, if it gives
+the same value and cannot depend on the orphan itself (`adopt` in kernels/incremental.py); otherwise the orphan's value is lost, and its
+children become orphans.
 """
 
 from __future__ import annotations
@@ -26,31 +27,26 @@ def note(v: Any, changed: Any, changes: Any, count: Any) -> None:
 
 
 @inline
-def reset(v: Any, values: Any, parents: Any, initial: Any, initials: Any, lost: Any, lost_count: Any) -> None:
-    values[v] = initials[v] if initials.size else initial
-    parents[v] = NOBODY
-    lost[atomic_add(lost_count, 0, int64(1))] = v
+def orphan(v: Any, orphaned: Any, orphans: Any, count: Any) -> None:
+    """Add a vertex to the list of orphans, once."""
+    if orphaned[v] == 0 and atomic_exchange(orphaned, v, uint8(1)) == 0:
+        orphans[atomic_add(count, 0, int64(1))] = v
 
 
 @kernel
-def cut_off(
-    tails: Any, heads: Any, first: Any, last: Any, values: Any, parents: Any, changed: Any, changes: Any, count: Any, initial: Any,
-    initials: Any, lost: Any, lost_count: Any
-) -> None:  # fmt: skip
-    """Reset the heads of these arcs that depend on them."""
+def orphan_heads(tails: Any, heads: Any, first: Any, last: Any, parents: Any, orphaned: Any, orphans: Any, count: Any) -> None:
+    """The heads of these arcs that depend on them become orphans."""
     for i in range(first, last):
         v = int64(heads[i])
         if parents[v] == tails[i]:
-            note(v, changed, changes, count)
-            reset(v, values, parents, initial, initials, lost, lost_count)
+            orphan(v, orphaned, orphans, count)
 
 
 @kernel
-def cut_off_all(
-    rows: Any, first: Any, last: Any, begins: Any, ends: Any, targets: Any, values: Any, parents: Any, changed: Any, changes: Any,
-    count: Any, initial: Any, initials: Any, lost: Any, lost_count: Any
-) -> Any:  # fmt: skip
-    """Reset all vertices that depend on an edge of these vertices; returns how many edges they have."""
+def orphan_children(
+    rows: Any, first: Any, last: Any, begins: Any, ends: Any, targets: Any, parents: Any, orphaned: Any, orphans: Any, count: Any
+) -> Any:
+    """All vertices that depend on these become orphans; returns how many edges were read."""
     edges = int64(0)
     for i in range(first, last):
         u = int64(rows[i])
@@ -58,9 +54,27 @@ def cut_off_all(
         for e in range(begins[u], ends[u]):
             v = int64(targets[e])
             if int64(parents[v]) == u:
-                note(v, changed, changes, count)
-                reset(v, values, parents, initial, initials, lost, lost_count)
+                orphan(v, orphaned, orphans, count)
     return edges
+
+
+@kernel
+def give_up(
+    orphans: Any, adopted: Any, first: Any, last: Any, orphaned: Any, values: Any, levels: Any, parents: Any, changed: Any, changes: Any,
+    count: Any, initial: Any, initials: Any, lost: Any, lost_count: Any,
+) -> None:  # fmt: skip
+    """Orphans that were adopted are none any more; the others lose their value."""
+    for i in range(first, last):
+        v = int64(orphans[i])
+        if adopted[i]:
+            orphaned[v] = 0
+            continue
+        note(v, changed, changes, count)
+        values[v] = initials[v] if initials.size else initial
+        if levels.size:
+            levels[v] = 0
+        parents[v] = NOBODY
+        lost[atomic_add(lost_count, 0, int64(1))] = v
 
 
 @kernel

@@ -5,12 +5,18 @@ lost their value. A vertex whose value is `silent` has nothing to send (`has_sil
 entries in `queue`, as `push_rows` does. The state of a program that uses them ends with four arrays: parents, a byte per vertex that
 has changed, the list of these, and its length.
 
+`adopt` runs on the edges before a batch, for programs that have `gives(u, degree, v, w, state, params)`: whether u gives v its value and
+cannot depend on v. An orphan takes the first such neighbour for its parent that is no orphan itself, along an edge that the batch
+leaves as it is. `heads`, `tails` and `actions` are the arcs that change, by heads. It returns the edges it looked at.
+
 `drain` lets one thread follow vertices with residuals, in order of arrival, until none is left or about `most` edges were followed;
 those left over stay marked. It is for programs whose first arrays are values, residuals and deltas, and returns the vertices and
 edges followed, the rounds this took (a vertex is followed at most once in each), and the sum of |value| of all vertices followed.
 """
 
 from __future__ import annotations
+
+from isthmus.kernels.packed import DELETE, REWEIGH
 
 INCREMENTAL = '''
 
@@ -89,9 +95,50 @@ def drain(starts, most, list_begins, list_ends, targets, weights, state, params,
     return vertices, edges, rounds, total
 '''
 
+ADOPT = '''
 
-def incremental(weighted: bool) -> str:
-    return INCREMENTAL.format(
+@called
+def is_gone(u, v, heads, tails, actions, weights_count):
+    low, high = np.int64(0), np.int64(heads.size)
+    while low < high:
+        middle = (low + high) >> 1
+        if np.int64(heads[middle]) < v:
+            low = middle + 1
+        else:
+            high = middle
+    while low < heads.size and np.int64(heads[low]) == v:
+        if np.int64(tails[low]) == u:
+            return actions[low] == {delete} or (weights_count and actions[low] == {reweigh})
+        low += 1
+    return False
+
+
+@compiled
+def adopt(
+    orphans, adopted, first, last, list_begins, list_ends, in_begins, in_ends, in_targets, in_weights, heads, tails, actions,
+    weights_count, has_silent, silent, orphaned, state, params, parents
+):
+    edges = np.int64(0)
+    for i in range(first, last):
+        if adopted[i]:
+            continue
+        v = np.int64(orphans[i])
+        for e in range(in_begins[v], in_ends[v]):
+            u = np.int64(in_targets[e])
+            edges += 1
+            if orphaned[u] or (has_silent and state[0][u] == silent):
+                continue
+            if gives(u, list_ends[u] - list_begins[u], v, {weight_of_in_arc}, state, params):
+                if not is_gone(u, v, heads, tails, actions, weights_count):
+                    parents[v] = u
+                    adopted[i] = 1
+                    break
+    return edges
+'''
+
+
+def incremental(weighted: bool, adopts: bool) -> str:
+    return (INCREMENTAL + (ADOPT if adopts else "")).format(
         weight_of_arc="weights[i]" if weighted else "1", weight_of_in_arc="in_weights[e]" if weighted else "1",
-        weight_of_range="weights[e]" if weighted else "1",
-    )
+        weight_of_range="weights[e]" if weighted else "1", delete=DELETE, reweigh=REWEIGH,
+    )  # fmt: skip

@@ -205,7 +205,7 @@ def build(name: str, functions: str, weighted: bool, pull: bool, prefetched: int
     `live`: also the loops that bring answers up to date.
     """
     text = HEAD.format(name=name) + functions + loops(weighted, pull, prefetched) + (SEEK if "def found(" in functions else "")
-    text += incremental(weighted) if live else ""
+    text += incremental(weighted, "def gives(" in functions) if live else ""
     module_name = f"isthmus_program_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
     with BUILDING:  # a module is found below before it is executed
         return sys.modules.get(module_name) or executed(module_name, text)

@@ -40,17 +40,42 @@ def noted(v: Any, changed: Any, changes: Any, count: Any) -> Any:
     return True
 
 
+def level_of(u: Any, state: Any) -> Any:
+    fence()  # the value of u was read before; a level is written before its value
+    return state[1][u]
+
+
+def go_below(v: Any, level: Any, state: Any) -> Any:
+    state[1][v] = level + 1
+    fence()
+
+
+def no_level(u: Any, state: Any) -> Any:
+    return 0
+
+
+def stay(v: Any, level: Any, state: Any) -> Any:
+    return 0
+
+
 def remembering(program: Monotone, facts: Facts, position: int) -> Functions:
-    """The functions of a monotone program, which also write parents: the state's array at `position`."""
+    """The functions of a monotone program, which also write parents: the state's array at `position`.
+
+    Where the message is the value itself (`labels_are_vertices`), all values that depend on each other are equal. So vertices also have
+    levels, in the state's second array: one more than the parent's when the value was written. Values only improve, so a final value
+    comes from a final one, and then every level is larger than the parent's.
+    """
     better = below if program.combine == "min" else above
     message, kind, number = program.message, program.dtype(facts), vertex_number(program.message, facts, 1)
     changed_at, changes_at, count_at = position + 1, position + 2, position + 3
+    level, sink = (level_of, go_below) if has_levels(program) else (no_level, stay)
 
     def source(u: Any, degree: Any, state: Any, params: Any) -> Any:
-        return state[0][u], degree
+        value = state[0][u]
+        return value, degree, level(u, state)
 
     def edge(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
-        value, degree = x
+        value, degree, above_v = x
         values = state[0]
         y = kind(message(value, w, degree, number(u, state), params))
         if not better(y, values[v]):
@@ -60,6 +85,7 @@ def remembering(program: Monotone, facts: Facts, position: int) -> Functions:
         fence()
         improved = better(y, values[v])
         if improved:
+            sink(v, above_v, state)
             values[v] = y
             parent = np.uint32(u)
         fence()
@@ -68,7 +94,19 @@ def remembering(program: Monotone, facts: Facts, position: int) -> Functions:
             noted(v, state[changed_at], state[changes_at], state[count_at])
         return improved
 
-    return Functions(source, edge)
+    def gives(u: Any, degree: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
+        """The same value, from a vertex that comes before v: a better one, which cannot depend on v."""
+        value, own = state[0][u], state[0][v]
+        return better(value, own) and kind(message(value, w, degree, number(u, state), params)) == own
+
+    def gives_label(u: Any, degree: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
+        return state[0][u] == state[0][v] and state[1][u] < state[1][v]
+
+    return Functions(source, edge, gives=gives_label if has_levels(program) else gives)
+
+
+def has_levels(program: Monotone) -> bool:
+    return getattr(program, "labels_are_vertices", False)
 
 
 class Remembered(Program):

@@ -37,6 +37,7 @@ ARGUMENTS = {
     "source": "u, degree, state, params",
     "edge": "x, u, v, w, state, params",
     "found": "u, v, state, params",
+    "gives": "u, degree, v, w, state, params",
     "nothing": "params",
     "sent": "total, u, w, state, params",
     "received": "v, total, state, params",
@@ -54,11 +55,15 @@ __all__ = ["Functions", "unrolled"]
 
 @dataclass(frozen=True)
 class Functions:
-    """What a program does along edges: `source` and `edge`, with `found` if it seeks; or `nothing`, `sent`, `received` if it pulls."""
+    """What a program does along edges: `source` and `edge`, with `found` if it seeks; or `nothing`, `sent`, `received` if it pulls.
+
+    `gives` is for programs that streams keep current, see kernels.incremental.
+    """
 
     source: Scalar | None = None
     edge: Scalar | None = None
     found: Scalar | None = None
+    gives: Scalar | None = None
     nothing: Scalar | None = None
     sent: Scalar | None = None
     received: Scalar | None = None

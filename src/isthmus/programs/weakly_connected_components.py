@@ -145,7 +145,7 @@ class Labels(Monotone):
         return np.uint32
 
     def first_state(self, facts: Facts) -> State:
-        return State((np.arange(facts.vertices, dtype=np.uint32),), None)
+        return State((np.arange(facts.vertices, dtype=np.uint32), np.zeros(facts.vertices, np.uint32)), None)  # labels, levels
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         naturals = facts.naturals()

@@ -1,6 +1,8 @@
 """Monotone programs kept current: correction along parents, then only the affected vertices (Grapin, section 4).
 
-1. On the old edges, vertices that depend on a deleted edge lose their value, and so do all that depend on them.
+1. On the old edges, vertices that depend on a deleted edge look for another neighbour that gives them the same value and cannot depend on
+   them: one with a better value or, for components, on a higher level. Those that find none lose their value, and all that depend on
+   them look in turn.
 2. On the new edges, these hear again from all their in-neighbours, and inserted edges send once.
 3. What improved by that is propagated: by one thread while it is little, else by the loop of every run.
 
@@ -19,7 +21,7 @@ from isthmus import sizes
 from isthmus.errors import BatchError
 from isthmus.graph.change import Change
 from isthmus.kernels import correction, skeleton
-from isthmus.kernels.packed import DELETE, INSERT
+from isthmus.kernels.packed import DELETE, REWEIGH
 from isthmus.programs.declared import Monotone
 from isthmus.programs.dependencies import NOBODY, Remembered, first_values, with_room, worst
 from isthmus.programs.program import Facts, State
@@ -30,6 +32,7 @@ from isthmus.stream.maintained import Array, Differences, Effort, Maintained
 
 NO_WEIGHTS = np.empty(0, np.int32)
 NO_INITIALS = np.empty(0, np.int64)
+NO_LEVELS = np.empty(0, np.uint32)
 OPPOSITE = {"out": "in", "in": "out"}
 
 
@@ -73,6 +76,7 @@ class MaintainedMonotone(Maintained):
         room = self._room
         self._marks = np.zeros(-(-room // 8) * 8, np.uint8)
         self._lost, self._lost_count = np.empty(room, np.uint32), np.zeros(1, np.int64)
+        self._orphaned, self._orphans, self._orphan_count = np.zeros(room, np.uint8), np.empty(room, np.uint32), np.zeros(1, np.int64)
         self._piles, self._soon, self._later = np.zeros(room, np.uint8), np.empty(room, np.uint32), np.empty(2 * room, np.uint32)
         weighted = self.reads_weights() and self.graph.weighted
         program = Remembered(self.program, self.state, self._position)
@@ -128,29 +132,53 @@ class MaintainedMonotone(Maintained):
         self.effort.correction = time.perf_counter() - start
 
     def _cut_off(self, change: Change) -> None:
-        gone = np.flatnonzero(change.out.actions != INSERT)
+        """Vertices that depend on an edge that will be gone look for another parent, or lose their value."""
+        actions, parents = change.out.actions, self.parents
+        gone = np.flatnonzero((actions == DELETE) | (actions == REWEIGH) if self.reads_weights() else actions == DELETE)
         tails, heads = change.out.vertices[gone], change.out.others[gone]
-        given = (self._initial, self._initials, self._lost, self._lost_count)
-        state = (self.values, self.parents, *self.state.arrays[self._position + 1 :])
-        for side in self.sides:
+        listed = (parents, self._orphaned, self._orphans, self._orphan_count)
+        self._orphan_count[0] = 0
+        for side in self.sides if gone.size else ():
             ends = (tails, heads) if side == "out" else (heads, tails)
-            if gone.size:
-                self.in_parts(lambda a, b, ends=ends: correction.cut_off(*ends, a, b, *state, *given), gone.size)
-        if self._by_degree:
+            self.in_parts(lambda a, b, ends=ends: correction.orphan_heads(*ends, a, b, *listed), gone.size)
+        if self._by_degree:  # all messages of a vertex change with its number of edges
             changed = np.unique(change.out.vertices)
-            self._cut_below(changed[changed < self.graph.vertices], state, given)
-        done = 0
-        while done < (total := int(self._lost_count[0])):
-            self._cut_below(self._lost[done:total], state, given)
-            done = total
+            self._orphan_children(changed[changed < self.graph.vertices], listed)
+        while count := int(self._orphan_count[0]):
+            done = int(self._lost_count[0])
+            adopted = self._adopted(self._orphans[:count], change)
+            self._give_up(self._orphans[:count], adopted)
+            self._orphan_count[0] = 0
+            self._orphan_children(self._lost[done : int(self._lost_count[0])], listed)
+        self._orphaned[self._lost[: int(self._lost_count[0])]] = 0
 
-    def _cut_below(self, rows: Array, state: Any, given: Any) -> None:
-        for side in self.sides:
-            begins, ends, targets, _ = self.graph.sides[side].arrays()
-            found = self.in_parts(
-                lambda a, b, lists=(begins, ends, targets): correction.cut_off_all(rows, a, b, *lists, *state, *given), rows.size
-            )
+    def _orphan_children(self, rows: Array, listed: tuple[Array, ...]) -> None:
+        for side in self.sides if rows.size else ():
+            lists = self.graph.sides[side].arrays()[:3]
+            found = self.in_parts(lambda a, b, lists=lists: correction.orphan_children(rows, a, b, *lists, *listed), rows.size)
             self.effort.edges_read += int(sum(found))
+
+    def _adopted(self, orphans: Array, change: Change) -> Array:
+        """Which of these orphans have found another parent."""
+        adopted = np.zeros(orphans.size, np.uint8)
+        if self._by_degree:
+            return adopted
+        weighted = self.reads_weights() and self.graph.weighted
+        silent = (self._silent is not None, self.values.dtype.type(0 if self._silent is None else self._silent))
+        common = (self.reads_weights(), *silent, self._orphaned, self.state.arrays, self.state.params, self.parents)
+        for side in self.sides:
+            begins, ends, _, _ = self.graph.sides[side].arrays()
+            into, changes = self.graph.sides[OPPOSITE[side]].arrays(), change.into if side == "out" else change.out
+            lists = (begins, ends, *into[:3], into[3] if weighted else NO_WEIGHTS, changes.vertices, changes.others, changes.actions)
+            read = self.in_parts(lambda a, b, lists=lists: self._module.adopt(orphans, adopted, a, b, *lists, *common), orphans.size)
+            self.effort.edges_read += int(sum(read))
+        return adopted
+
+    def _give_up(self, orphans: Array, adopted: Array) -> None:
+        levels = self.state.arrays[1] if self._labels else NO_LEVELS
+        given = (self._initial, self._initials, self._lost, self._lost_count)
+        state = (self.values, levels, self.parents, *self.state.arrays[self._position + 1 :])
+        self.in_parts(lambda a, b: correction.give_up(orphans, adopted, a, b, self._orphaned, *state, *given), orphans.size)
 
     def compute(self, change: Change) -> None:
         start = time.perf_counter()
@@ -181,12 +209,14 @@ class MaintainedMonotone(Maintained):
             arrays[self._position + 1 :] = [np.zeros(self._room, np.uint8), with_room(changes, before, self._room), count]
             arrays[self._position + 1][changes[: int(count[0])]] = 1
             self.state = State(tuple(arrays), None, self.state.params, self.state.extra)
-            lost = self._lost
+            lost, lost_count = self._lost, self._lost_count
             self._make_tools(self.facts())
-            self._lost[: lost.size] = lost
+            self._lost[: lost.size], self._lost_count = lost, lost_count
         if n > before:
             self.values[before:n] = self._initials[before:n] if self._initials.size else self._initial
             self.parents[before:n] = NOBODY
+            if self._labels:
+                self.state.arrays[1][before:n] = 0
 
     def _hear(self, change: Change) -> None:
         """Let vertices without a value hear from their in-neighbours, send along new edges, and propagate what improved."""
@@ -271,7 +301,7 @@ class MaintainedMonotone(Maintained):
             return
         if self._labels and movers.size:
             self._rename_labels(movers, holes, n + change.removed.size)
-        for array in (self.values, self.parents):
+        for array in (*self.state.arrays[: self._position], self.parents):
             array[holes] = array[movers]
         self._rename_parents(movers, holes)
         self.values[n : n + change.removed.size] = 0
