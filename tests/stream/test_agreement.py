@@ -1,4 +1,4 @@
-"""Value and parent agree at the end of a round, however threads interleave.
+"""Value and parent agree at the end of a round, however threads interleave (`programs/dependencies.py`).
 
 The spots where threads could get between each other are widened: every memory fence of an update takes microseconds. Several
 threads then improve the same few vertices, again and again, until they really overlapped. The last tests take the lock away, and

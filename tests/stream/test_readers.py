@@ -1,4 +1,4 @@
-"""Readers in other threads see one batch: its number, its values and its ids, while the next ones are applied.
+"""Readers in other threads see one batch (`stream/publication.py`): its number, its values and its ids, while the next ones are applied.
 
 Every step of a batch is followed by a pause, so that readers get between all of them; and batches go on until reads really overlapped them.
 """
