@@ -14,7 +14,8 @@ from isthmus.report import draw
 from isthmus.report.page import TEMPLATE
 from isthmus.report.series import series
 from isthmus.report.svg import FAINT, GRID, INK, inline, own_ids
-from isthmus.runtime.trace import Iteration, Trace
+from isthmus.runtime.iteration import Iteration
+from isthmus.runtime.trace import Trace
 
 # Severe protanopia and deuteranopia, in linear RGB (Machado, Oliveira and Fernandes 2009).
 SIGHT = {

@@ -10,8 +10,9 @@ import pytest
 
 import isthmus as ist
 from isthmus.runtime import budget
+from isthmus.runtime.iteration import Iteration
 from isthmus.runtime.loop import Loop
-from isthmus.runtime.trace import Iteration, Trace
+from isthmus.runtime.trace import Trace
 
 
 @pytest.mark.parametrize(("edges", "bound"), [(10, True), (49, True), (51, False), (10**6, False)])

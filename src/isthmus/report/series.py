@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from isthmus.engines.registry import NAMES, NOTHING
-from isthmus.runtime.trace import Iteration, Trace
+from isthmus.runtime.packed import PARTITIONS, Name
+from isthmus.runtime.trace import Trace
 
 Array = np.ndarray[Any, Any]
 BINS = 120
@@ -64,36 +65,30 @@ def series(trace: Trace) -> Series:
     starts = np.arange(0, count, step)
     sizes = np.diff(np.append(starts, count))
 
-    def sums(values: list[Any]) -> Array:
-        return np.add.reduceat(np.array(values, np.float64), starts) if count else np.zeros(0)
+    def sums(values: Array) -> Array:
+        return np.add.reduceat(values.astype(np.float64), starts) if count else np.zeros(0)
 
-    def means(values: list[Any]) -> Array:
-        return sums(values) / sizes
+    def means(name: Name) -> Array:
+        return sums(trace.columns(name)[0]) / sizes
 
-    each: list[Iteration] = trace.iterations
-    engines = [name for name in NAMES.values() if any(name in i.engines for i in each)]
-    brought = [name for name in NAMES.values() if any(i.partitions.get(name) for i in each)]
+    engines = [name for name in NAMES.values() if name in trace.used()]
+    moved, requested = ([sums(trace.columns((name, key))[0]) for name in engines] for key in ("bytes", "requests"))
+    partitions = {name: means((name, PARTITIONS)) for name in engines}
     return Series(
-        count, step, sizes,
-        means([i.active_vertices for i in each]), means([i.active_edges for i in each]), means([i.hit_edges for i in each]),
-        {name: means(values) for name, values in spent(each).items()},
-        {name: means([i.engines[name]["bytes"] if name in i.engines else 0 for i in each]) for name in engines},
-        {name: means([i.partitions.get(name, 0) for i in each]) for name in brought},
-        sums([i.bytes for i in each]), sums([i.requests for i in each]),
+        count, step, sizes, means("active_vertices"), means("active_edges"), means("hit_edges"),
+        {name: sums(values) / sizes for name, values in spent(trace).items()},
+        {name: values / sizes for name, values in zip(engines, moved, strict=True)},
+        {name: values for name, values in partitions.items() if values.any()},
+        sum(moved, np.zeros(sizes.size)), sum(requested, np.zeros(sizes.size)),
     )  # fmt: skip
 
 
-def spent(each: list[Iteration]) -> dict[str, list[float]]:
+def spent(trace: Trace) -> dict[str, Array]:
     """The seconds of every iteration, by what they were spent on."""
-    modelled = [i.modelled for i in each if i.modelled is not None]
-    if modelled:
-        return {MODELLED: modelled}
-    return {
-        "I/O wait": [i.wait for i in each],
-        "compute": [i.kernel for i in each],
-        "deciding": [i.decide for i in each],
-        "other": [max(0.0, i.overhead - i.decide) for i in each],
-    }
+    seconds, wait, kernel, decide, modelled = trace.columns("seconds", "wait", "kernel", "decide", MODELLED)
+    if modelled.size and not np.isnan(modelled).all():
+        return {MODELLED: np.nan_to_num(modelled)}
+    return {"I/O wait": wait, "compute": kernel, "deciding": decide, "other": np.maximum(0.0, seconds - wait - kernel - decide)}
 
 
 @dataclass
@@ -111,7 +106,7 @@ class Map:
 
 def choice_map(trace: Trace, step: int) -> Map | None:
     """The map of a trace in bins of `step` iterations, or of more where choices were thinned; None without any choice."""
-    choices = {at: i.choices for at, i in enumerate(trace.iterations) if i.choices is not None and i.choices.size}
+    choices = {at: chosen for at, chosen in trace.choices().items() if chosen.size}
     if not choices:
         return None
     step = max(step, int(np.diff(list(choices)).min()) if len(choices) > 1 else 1)
@@ -126,6 +121,6 @@ def choice_map(trace: Trace, step: int) -> Map | None:
     counts[:, :, NOTHING] = 0
     codes = counts.argmax(2)  # NOTHING, which is 0, where no engine has a count
     known = {at // step for at in choices}
-    moving = {at // step for at, i in enumerate(trace.iterations) if i.partitions}
+    moving = set(np.flatnonzero(sum(trace.columns(*((name, PARTITIONS) for name in trace.used())), np.zeros(len(trace)))) // step)
     codes[list(moving - known)] = UNKNOWN
     return Map(codes.T, partitions, row_step, step)

@@ -61,9 +61,7 @@ class Call:
     def __call__(self, program: Program) -> Answer:
         found = execute(program, self._session, self._watch, self._say, self._checkpoints.next_pass(program))
         self._passes.append(found)
-        for iteration in found.trace.iterations:
-            iteration.number = len(self.trace)
-            self.trace.append(iteration)
+        self.trace.extend(found.trace)
         for note in found.trace.notes:
             if note not in self.trace.notes:
                 self.trace.notes.append(note)

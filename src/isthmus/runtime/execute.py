@@ -23,13 +23,14 @@ from isthmus.runtime.budget import BUFFERS, LEAST_BLOCKS, Split, split_for
 from isthmus.runtime.checkpoint import Checkpoint
 from isthmus.runtime.compiled import compile_program
 from isthmus.runtime.desk import Desk
+from isthmus.runtime.iteration import Iteration
 from isthmus.runtime.launches import Launches
 from isthmus.runtime.loop import Loop, may_rerun
 from isthmus.runtime.modelled import Modelled
 from isthmus.runtime.options import Watch
 from isthmus.runtime.prefetch import prefetch
 from isthmus.runtime.staying import StayingPartitions
-from isthmus.runtime.trace import Iteration, Trace
+from isthmus.runtime.trace import Trace
 from isthmus.runtime.worker import Worker
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def executed(program: Program, session: Session, watch: Watch, say: Callable[[st
     }  # fmt: skip
     run.figures = program.summary(run.columns, state)
     if modelled is not None and isinstance(link, ModelLink):
-        run.seconds["modelled"] = modelled.set_up + sum(iteration.modelled or 0.0 for iteration in run.trace)
+        run.seconds["modelled"] = modelled.set_up + run.trace.total("modelled")
         run.back_bytes = link.total.back_bytes - back
     return run
 

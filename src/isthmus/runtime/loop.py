@@ -25,11 +25,12 @@ from isthmus.policies.recipe import Recipe
 from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime.checkpoint import Checkpoint
 from isthmus.runtime.desk import Desk
+from isthmus.runtime.iteration import Iteration
 from isthmus.runtime.modelled import Modelled
 from isthmus.runtime.settling import SettlingPartitions, should_settle
 from isthmus.runtime.staying import StayingPartitions
 from isthmus.runtime.tasks import HeldWork, TaskWork
-from isthmus.runtime.trace import Iteration, Trace
+from isthmus.runtime.trace import Trace
 from isthmus.runtime.work import Work
 from isthmus.runtime.worker import Worker
 from isthmus.schedule import contribution

@@ -12,7 +12,7 @@ from isthmus.checks import flag, function, path_of
 from isthmus.errors import OptionError
 from isthmus.graph.files import refuse_address
 from isthmus.memory import parse_size
-from isthmus.runtime.trace import Iteration
+from isthmus.runtime.iteration import Iteration
 
 Watch = Callable[[Iteration], None]
 Say = Callable[[str], None]

@@ -26,7 +26,8 @@ from isthmus.link.link import Array, Link
 from isthmus.policies.policy import CACHE, FILTER, NOTHING
 from isthmus.programs.program import State
 from isthmus.runtime.executor import Executor
-from isthmus.runtime.trace import Iteration, Trace
+from isthmus.runtime.iteration import Iteration
+from isthmus.runtime.trace import Trace
 from isthmus.runtime.work import Piece, Work
 from isthmus.schedule import settling
 from isthmus.schedule.schedule import Standing

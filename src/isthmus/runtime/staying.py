@@ -24,10 +24,10 @@ from isthmus.link.clock import Clock, Job
 from isthmus.link.link import Array, Link, Moved
 from isthmus.runtime.budget import BUFFERS
 from isthmus.runtime.executor import Executor
+from isthmus.runtime.iteration import Iteration
 from isthmus.runtime.modelled import Modelled, followed
 from isthmus.runtime.shift import Transfers
 from isthmus.runtime.tasks import TaskWork
-from isthmus.runtime.trace import Iteration
 from isthmus.runtime.work import Piece, Work
 from isthmus.runtime.worker import Worker
 from isthmus.schedule.levels import LEVELS, Levels, levels

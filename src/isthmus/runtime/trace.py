@@ -1,132 +1,155 @@
-"""The trace of a run: choices, bytes, requests and seconds of every iteration."""
+"""The trace of a run: choices, bytes, requests and seconds of every iteration.
+
+The first iteration and the latest ones are objects, which may still change; those between are packed into columns.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass, field, fields
-from typing import Any
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, overload
 
 import numpy as np
 
-from isthmus.engines.engine import Delivery
+from isthmus import sizes
+from isthmus.runtime.iteration import Iteration, no_use
+from isthmus.runtime.packed import Name, Packed
 
+Array = np.ndarray[Any, Any]
 CHOICES_KEPT = 4 << 20  # bytes of choices a trace keeps; beyond that every second iteration's are dropped
-
-def no_use() -> dict[str, int]:
-    return {"tasks": 0, "bytes": 0, "requests": 0}
+ARRAY_BYTES = 144  # what an array takes beside its content
 
 
-@dataclass(slots=True)  # a run may have a million of them
-class Iteration:
-    """One iteration. `wait` is the I/O wait in seconds, `kernel` the compute time.
-
-    `decide` is time in cache, activity, policy and schedule. `choices` has the engine that brought each partition (codes of
-    `policies.policy`), one side after the other; None if it was dropped or no partition moved. `modelled` is the seconds of
-    the iteration on a modelled device.
-    """
-
-    number: int
-    active_vertices: int
-    active_edges: int = 0
-    seconds: float = 0.0
-    wait: float = 0.0
-    link: float = 0.0
-    kernel: float = 0.0
-    decide: float = 0.0
-    modelled: float | None = None
-    done: float | None = None  # the share of the program's work that is done; None: not known
-    hit_edges: int = 0  # active edges that a cache held
-    partitions: dict[str, int] = field(default_factory=dict)  # by the engine that brought them
-    choices: np.ndarray[Any, Any] | None = None
-    engines: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(no_use))
-
-    @property
-    def bytes(self) -> int:
-        return sum(engine["bytes"] for engine in self.engines.values())
-
-    @property
-    def requests(self) -> int:
-        return sum(engine["requests"] for engine in self.engines.values())
-
-    @property
-    def overhead(self) -> float:
-        """Time that was neither I/O wait nor compute."""
-        return self.seconds - self.wait - self.kernel
-
-    def chosen(self, choice: np.ndarray[Any, Any]) -> None:
-        """Record the engines that the policy chose for a side's partitions."""
-        fresh = choice.astype(np.uint8)
-        self.choices = fresh if self.choices is None else np.concatenate([self.choices, fresh])
-
-    def delivered(self, delivery: Delivery) -> None:
-        engine = self.engines[delivery.task.engine.name]
-        engine["bytes"] += delivery.bytes
-        engine["requests"] += delivery.requests
-        self.link += delivery.seconds
-
-    def fetched(self, name: str, moved: int, requests: int, seconds: float) -> None:
-        """Count a whole partition that the engine of that name fetched."""
-        engine = self.engines[name]
-        engine["bytes"] += moved
-        engine["requests"] += requests
-        self.link += seconds
-
-    def worked(self, far: bool, kernel: float, vertices: int, edges: int) -> None:
-        """Count the run of a whole partition. `far`: it was fetched first."""
-        name = "filter" if far else "cache"
-        self.partitions[name] = self.partitions.get(name, 0) + 1
-        self.engines[name]["tasks"] += 1
-        self.kernel += kernel
-        self.active_vertices += vertices
-        self.active_edges += edges
-        self.hit_edges += 0 if far else edges
-
-    def as_dict(self) -> dict[str, Any]:
-        """The iteration for JSON, without the choices, which are many."""
-        engines = {name: dict(use) for name, use in self.engines.items()}
-        facts = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "choices"}
-        return {**facts, "engines": engines, "bytes": self.bytes, "requests": self.requests}
-
-
-@dataclass
 class Trace:
     """All iterations of a run, and its notes."""
 
-    iterations: list[Iteration] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    _kept: int = 0  # bytes of choices
-    _stride: int = 1  # choices are kept for every _stride-th iteration
+    def __init__(self, iterations: Iterable[Iteration] = (), notes: list[str] | None = None) -> None:
+        self.notes = [] if notes is None else notes
+        self._first: list[Iteration] = []  # at most one
+        self._packed: list[Packed] = []
+        self._begins = [1]  # of each packed part, and of the latest iterations
+        self._latest: list[Iteration] = []
+        self._number = 0  # of the first iteration; a run that was resumed does not begin with 0
+        self._choices: dict[int, Array] = {}  # by the place of an iteration
+        self._kept = 0  # bytes of choices
+        self._stride = 1  # choices are kept for every _stride-th iteration
+        for each in iterations:
+            self.append(each)
 
     def append(self, record: Iteration) -> None:
         """Add an iteration. When choices take too much memory, every second iteration's are dropped."""
-        self.iterations.append(record)
-        if record.choices is None:
-            return
-        if record.number % self._stride:
+        place = len(self)
+        if place == 0:
+            self._first, self._number = [record], record.number
+        else:
+            if len(self._latest) == sizes.now.live_iterations:
+                self._pack()
+            self._latest.append(record)
+        if record.choices is not None and not self._keep(place, record.choices):
             record.choices = None
-            return
-        self._kept += record.choices.nbytes
+
+    def extend(self, other: Trace) -> None:
+        """Add the iterations of another trace, numbered on."""
+        begin = len(self)
+        for record in other._first:
+            record.number = begin
+            self.append(record)
+        for part in other._packed:
+            self._pack()
+            self._add(part)
+        for place, choices in other._choices.items():
+            if 0 < place < other._begins[-1]:  # of a packed one
+                self._keep(begin + place, choices)
+        for record in other._latest:
+            record.number = len(self)
+            self.append(record)
+
+    def _pack(self) -> None:
+        if self._latest:
+            self._add(Packed(self._latest))
+            self._latest = []
+
+    def _add(self, part: Packed) -> None:
+        self._packed.append(part)
+        self._begins.append(self._begins[-1] + part.count)
+
+    def _keep(self, place: int, choices: Array) -> bool:
+        """Keep the choices of an iteration if it is its turn."""
+        if place % self._stride:
+            return False
+        self._choices[place] = choices
+        self._kept += choices.nbytes + ARRAY_BYTES
         while self._kept > CHOICES_KEPT and self._stride < 1 << 30:
             self._stride *= 2
-            for other in self.iterations:
-                if other.choices is not None and other.number % self._stride:
-                    self._kept -= other.choices.nbytes
-                    other.choices = None
+            self._choices = {at: kept for at, kept in self._choices.items() if at % self._stride == 0}
+            self._kept = sum(kept.nbytes + ARRAY_BYTES for kept in self._choices.values())
+            for at, record in enumerate(self._latest, self._begins[-1]):
+                record.choices = self._choices.get(at)
+        return place in self._choices
 
-    def __iter__(self) -> Any:
+    @property
+    def iterations(self) -> Iterations:
+        return Iterations(self)
+
+    def at(self, place: int) -> Iteration:
+        """The iteration at a place. Only the first one and the last one may be changed: others may be copies."""
+        if place == 0:
+            return self._first[0]
+        if place >= self._begins[-1]:
+            return self._latest[place - self._begins[-1]]
+        part = bisect_right(self._begins, place) - 1
+        return self._packed[part].at(place - self._begins[part], self._number + place, self._choices.get(place))
+
+    def choices(self) -> dict[int, Array]:
+        """The choices that were kept, by the place of their iteration."""
+        return self._choices
+
+    def __iter__(self) -> Iterator[Iteration]:
         return iter(self.iterations)
 
     def __len__(self) -> int:
-        return len(self.iterations)
+        return self._begins[-1] + len(self._latest) if self._first else 0
+
+    def _parts(self) -> list[Packed]:
+        return [*(Packed([each]) for each in self._first), *self._packed, *([Packed(self._latest)] if self._latest else [])]
 
     def total(self, name: str) -> Any:
-        return sum(getattr(iteration, name) for iteration in self.iterations)
+        """The sum of a figure over all iterations; `bytes` and `requests` are those of all engines."""
+        if name in ("bytes", "requests"):
+            return sum(use[name] for use in self.engines().values())
+        return sum(part.total(name) for part in self._parts())
+
+    def columns(self, *names: Name) -> list[Array]:
+        """Figures of all iterations, an array for each name (see packed.py)."""
+        parts = self._parts()
+        return [np.concatenate([part.column(name) for part in parts] or [np.zeros(0)]) for name in names]
+
+    def used(self) -> set[str]:
+        """The names of all engines that were used."""
+        return set().union(*(part.engines() for part in self._parts()))
 
     def engines(self) -> dict[str, dict[str, int]]:
         """Tasks, bytes and requests by engine."""
-        totals: dict[str, dict[str, int]] = defaultdict(no_use)
-        for iteration in self.iterations:
-            for name, use in iteration.engines.items():
-                for key, value in use.items():
-                    totals[name][key] += value
-        return dict(totals)
+        parts = self._parts()
+        found = sorted(set().union(*(part.engines() for part in parts)))
+        return {name: {key: sum(part.total((name, key)) for part in parts) for key in no_use()} for name in found}
+
+
+class Iterations(Sequence[Iteration]):
+    """The iterations of a trace, as a list."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def __len__(self) -> int:
+        return len(self._trace)
+
+    @overload
+    def __getitem__(self, place: int) -> Iteration: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Iteration]: ...
+
+    def __getitem__(self, place: int | slice) -> Iteration | list[Iteration]:
+        found = range(len(self))[place]  # raises IndexError
+        return self._trace.at(found) if isinstance(found, int) else [self._trace.at(each) for each in found]
