@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.programs.program import Array, Facts
+from isthmus.programs.recalled import real
 
 LOOKED_AT = 1 << 16  # vertices sampled to set a bound
 WORTH = 3  # below a third of all edges, another pass over the link costs more than following an edge twice
@@ -25,6 +26,9 @@ class BestFirst:
     def __init__(self, sign: int) -> None:
         self._sign = sign
         self.bound: float | None = None
+
+    def recall(self, bound: Any) -> None:
+        self.bound = None if bound is None else real(bound)
 
     def part(self, values: Array, frontier: Any, facts: Facts) -> None:
         if frontier.list is not None or frontier.all_active:

@@ -31,6 +31,7 @@ from isthmus.programs.column import Column
 from isthmus.programs.declared import as_sources
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.recalled import alike, bits, integer, within
 
 MOST = 64  # bits of a word
 FORWARD, BACKWARD = range(2)
@@ -189,9 +190,22 @@ class Betweenness(Program):
         return {"arrays": state.arrays, "params": state.params, "extra": state.extra, **progress}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
-        state.arrays, state.params, state.extra = kept["arrays"], kept["params"], kept["extra"]
-        self._done, self._level, self._active = kept["done"], kept["level"], kept["active"]
-        self._pairs, self._depth = kept["pairs"], kept["depth"]
+        width = state.params[1]
+        phase, same = integer(kept["params"][0], FORWARD, BACKWARD), integer(kept["params"][1], width, width)
+        state.arrays, state.params, state.extra = kept["arrays"], (phase, same), kept["extra"]
+        self._done, self._level, self._active = integer(kept["done"], 0, len(self.sources)), integer(kept["level"], 0), kept["active"]
+        self._pairs, self._depth = integer(kept["pairs"]), integer(kept["depth"], 0)
+
+    def check_recalled(self, state: State, frontier: Any, facts: Facts) -> None:
+        for words in state.arrays[:PATHS]:
+            bits(words, state.params[1])
+        count = len(self._active)
+        if self._level != count if state.params[0] == FORWARD else self._level >= count:
+            raise ValueError(f"expected a level for each of {count} lists of active vertices, got {self._level}")
+        for rows in self._active:
+            if rows is not None:
+                alike(rows, np.empty(rows.shape[:1], np.uint32))
+                within(rows, facts.vertices - 1)
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         scores = state.given(state.extra["scores"])

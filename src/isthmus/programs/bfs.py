@@ -21,6 +21,7 @@ from isthmus.programs.functions import Functions
 from isthmus.programs.message import INT_MAX
 from isthmus.programs.predecessors import FindTree, Predecessors, with_predecessors
 from isthmus.programs.program import NOTHING_YET, Array, Facts, NearEdges, Seen, State
+from isthmus.programs.recalled import integer
 
 # Beamer's switches, as the GAP Benchmark Suite sets them: bottom up when the frontier has a 15th of the edges left,
 # top down again when it has less than an 18th of the vertices.
@@ -102,7 +103,7 @@ class BFS(Monotone):
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
         super().recall(state, kept)
-        self._left, self._level = kept["left"], kept["level"]
+        self._left, self._level = integer(kept["left"], -INT_MAX, INT_MAX), integer(kept["level"], 0)
 
     def _mark_unreached(self, distances: Array, frontier: Any, facts: Facts) -> int:
         """Mark the unreached vertices that have edges; only the first call passes over all distances."""

@@ -34,11 +34,13 @@ from isthmus.programs.column import Column, Within
 from isthmus.programs.declared import Monotone, monotone
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import NOTHING_YET, Array, Facts, Program, State
+from isthmus.programs.recalled import alike, finite, integer, real, truth
 from isthmus.programs.sums import over, summing, times
 from isthmus.programs.weights import no_negative_weights, note_unweighted
 
 WEIGHING, MEASURING, STEPPING = range(3)  # what a pass multiplies: ones, the voltages, the direction of a step
 VOLTAGES, SUMS, DIRECTIONS, RESIDUAL, STRENGTHS, OHMS = range(6)
+HELD = ("held_strengths", "held_currents")  # found by passes, in this order
 CHANGING = ("steps_left", "_phase", "_squares", "_measured", "error_bound", "current_bound", "spread", "range", "converged")  # attributes
 LARGEST = sys.float_info.max
 DIGITS = 1e15  # what float64 resolves
@@ -196,11 +198,21 @@ class Circuit(Program):
     def remember(self, state: State) -> dict[str, Any]:
         """All arrays but the path resistances, and the attributes that change."""
         own = {name: getattr(self, name) for name in CHANGING}
-        return {"arrays": state.arrays[:OHMS], "extra": state.extra, "own": own}
+        return {"arrays": state.arrays[:OHMS], "held": {name: state.extra[name] for name in HELD if name in state.extra}, "own": own}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
-        state.arrays, state.extra = (*kept["arrays"], state.arrays[OHMS]), kept["extra"]
-        vars(self).update(kept["own"])
+        own = kept["own"]
+        finite(*kept["arrays"][:STRENGTHS])
+        state.arrays = (*kept["arrays"], state.arrays[OHMS])
+        for name, values in kept["held"].items():
+            alike(values, np.empty(state.extra["held"].size))
+            state.extra[name] = values
+        self.steps_left, self._phase = integer(own["steps_left"], 0, self.steps_left), integer(own["_phase"], WEIGHING, STEPPING)
+        if not kept["held"].keys() <= set(HELD) or (self._phase != WEIGHING and HELD[0] not in kept["held"]):
+            raise ValueError(f"expected {HELD[0]!r} of the held vertices")
+        for name in CHANGING[2:-1]:
+            setattr(self, name, real(own[name]))
+        self.converged = truth(own["converged"])
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         """Currents of held vertices are those of the last measurement; NaN before the first."""

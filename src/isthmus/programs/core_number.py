@@ -21,6 +21,7 @@ from isthmus.programs.column import Column
 from isthmus.programs.functions import Functions
 from isthmus.programs.message import INT_MAX
 from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.recalled import integer
 
 LOOPS, PEELING = 0, 1
 DEGREES, CORES = 0, 1
@@ -97,6 +98,13 @@ class CoreNumber(Program):
             for piece in self._next(state, facts):
                 frontier.wake_all(piece)
         return True
+
+    def remember(self, state: State) -> dict[str, Any]:
+        return {"arrays": state.arrays, "params": state.params}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        phase, k = kept["params"]
+        state.arrays, state.params = kept["arrays"], (integer(phase, LOOPS, PEELING), integer(k, 0))
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         return {"core_number": state.given(state.arrays[CORES])}

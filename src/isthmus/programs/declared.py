@@ -29,6 +29,7 @@ from isthmus.programs.column import Column
 from isthmus.programs.functions import Functions, Scalar
 from isthmus.programs.message import INT_MAX, INT_MIN, Message
 from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.recalled import finite
 
 COMBINE = ("min", "max")
 SIDES = ("out", "in")
@@ -270,6 +271,7 @@ class ByDeltas(Program):
         return {"arrays": state.arrays[:2]}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
+        finite(*kept["arrays"])
         state.arrays = (*kept["arrays"], *state.arrays[2:])
 
 

@@ -25,6 +25,7 @@ from isthmus.programs.declared import ByDeltas
 from isthmus.programs.functions import Functions, Scalar
 from isthmus.programs.pagerank import PageRank, teleport_vector
 from isthmus.programs.program import Array, Facts, State
+from isthmus.programs.recalled import real, truth
 from isthmus.programs.sums import alone, times
 
 LOWER = 0.9  # of the threshold that the bound needs, so that rounding does not make it lower the threshold twice
@@ -110,8 +111,9 @@ class DeltaPageRank(ByDeltas, PageRank):
         return {"arrays": state.arrays[:2], "params": state.params, "bound": (self.error_bound, self.converged)}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
-        state.arrays, state.params = (*kept["arrays"], *state.arrays[2:]), kept["params"]
-        self.error_bound, self.converged = kept["bound"]
+        ByDeltas.recall(self, state, kept)
+        state.params = (self.alpha, real(kept["params"][1]))
+        self.error_bound, self.converged = real(kept["bound"][0]), truth(kept["bound"][1])
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         values, residual = state.arrays[:2]

@@ -25,6 +25,7 @@ from isthmus.programs.algorithm import Answer, Live, MaxIter, Option, Runner, al
 from isthmus.programs.column import Column, Within
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.recalled import finite, real, truth
 from isthmus.programs.spreading import Spreading
 from isthmus.programs.sums import alone, summing, times
 from isthmus.programs.weights import need_weights
@@ -92,8 +93,10 @@ class Katz(Program):
         return {"arrays": state.arrays[:2], "bound": (self.error_bound, self.converged, self.growth)}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
+        finite(*kept["arrays"])
         state.arrays = (*kept["arrays"], state.arrays[2])
-        self.error_bound, self.converged, self.growth = kept["bound"]
+        bound, converged, growth = kept["bound"]
+        self.error_bound, self.converged, self.growth = real(bound), truth(converged), real(growth)
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         values, residual = state.arrays[:2]

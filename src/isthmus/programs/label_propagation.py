@@ -25,6 +25,7 @@ from isthmus.programs.choosing import label_counts
 from isthmus.programs.column import Column, Holds
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.recalled import exactly, integer, within
 from isthmus.programs.windows import Windows
 
 LABELS, CURSORS, TABLE, FRESH = range(4)
@@ -136,8 +137,14 @@ class LabelPropagation(Program):
     def recall(self, state: State, kept: dict[str, Any]) -> None:
         _, cursors, table, _ = state.arrays
         state.arrays = (kept["labels"], cursors, table, kept["fresh"])
-        state.extra |= {"first": kept["first"], "changed": kept["changed"]}
-        self.done = kept["done"]
+        state.extra |= {"first": integer(kept["first"], 0, kept["labels"].size - 1), "changed": integer(kept["changed"], 0)}
+        self.done = integer(kept["done"], 0, self.rounds)
+
+    def check_recalled(self, state: State, frontier: Any, facts: Facts) -> None:
+        """A kernel takes labels for indices, and expects room in its table for the lists of active vertices."""
+        within(state.arrays[LABELS], facts.vertices - 1)
+        within(state.arrays[FRESH][: state.extra["first"]], facts.vertices - 1)
+        exactly(frontier, state.extra["first"], state.extra["windows"].end(state.extra["first"]))
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         return {"labels": state.given(state.arrays[LABELS])}

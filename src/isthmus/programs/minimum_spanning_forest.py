@@ -24,6 +24,7 @@ from isthmus.programs.declared import itself
 from isthmus.programs.functions import Functions, Scalar
 from isthmus.programs.message import INT_MAX
 from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.recalled import integer, roots, within
 from isthmus.programs.weights import note_unweighted
 
 LIGHTEST, FIRST = 0, 1  # the two passes of a round
@@ -95,6 +96,24 @@ class SpanningForest(Program):
             forest.hook(first, min(first + AT_ONCE, facts.vertices), components, picks)
         facts.team.split(lambda a, b: vertices.compress(components, a, b), facts.vertices)
         return True
+
+    def remember(self, state: State) -> dict[str, Any]:
+        return {"arrays": state.arrays[:NATURALS], "params": state.params}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        state.arrays = (*kept["arrays"], *state.arrays[NATURALS:])
+        state.params = (integer(kept["params"][0], *sorted((LIGHTEST, FIRST))),)
+
+    def check_recalled(self, state: State, frontier: Any, facts: Facts) -> None:
+        """An edge of the forest joins two vertices; that of a root is forgotten before the lightest ones are found."""
+        components, _, picks = state.arrays[:NATURALS]
+        roots(components)
+        for first in range(0, facts.vertices, AT_ONCE):
+            mine, edges = components[first : first + AT_ONCE], picks[first : first + AT_ONCE]
+            joined = mine != np.arange(first, first + mine.size, dtype=mine.dtype)
+            used = joined if state.params[0] == LIGHTEST else joined | (edges != forest.NO_EDGE)
+            within(edges[used] >> np.uint64(32), facts.vertices - 1)
+            within(edges[used].astype(np.uint32), facts.vertices - 1)
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         components, best, picks = state.arrays[:NATURALS]

@@ -23,6 +23,7 @@ from isthmus.programs.declared import as_sources
 from isthmus.programs.functions import Functions
 from isthmus.programs.message import INT_MAX
 from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.recalled import bits, integer
 
 MOST = 64  # bits of a word
 UNREACHED = np.iinfo(np.uint32).max
@@ -83,7 +84,9 @@ class MultiSourceBFS(Program):
         return {"arrays": state.arrays, "extra": state.extra}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
-        state.arrays, state.extra = kept["arrays"], kept["extra"]
+        state.arrays, state.extra = kept["arrays"], {**kept["extra"], "level": integer(kept["extra"]["level"], 0, UNREACHED - 1)}
+        for words in state.arrays:
+            bits(words, len(self.sources))
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         distances = state.given(state.extra["distances"])

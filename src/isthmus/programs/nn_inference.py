@@ -27,6 +27,7 @@ from isthmus.programs.declared import monotone
 from isthmus.programs.functions import Functions
 from isthmus.programs.message import INT_MAX
 from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.recalled import integer, within
 from isthmus.programs.weights import note_unweighted
 
 ACTIVATIONS = ("identity", "relu", "tanh", "sigmoid")  # in the order of their codes in kernels
@@ -191,9 +192,18 @@ class Inference(Program):
         return {"arrays": state.arrays[1:], "layer": state.extra["layer"]}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
-        layer = state.extra["layer"] = kept["layer"]
+        layer = state.extra["layer"] = integer(kept["layer"], 0, len(self.layers) - 1)
         state.arrays = (state.arrays[0], *kept["arrays"])
         state.params = self._params(layer)
+
+    def check_recalled(self, state: State, frontier: Any, facts: Facts) -> None:
+        """Only vertices of the layer have values, and an edge that is wrong joins two vertices."""
+        layer, wrong = state.extra["layer"], state.arrays[-1]
+        members = state.extra["members"][self.layers.starts[layer] : self.layers.starts[layer + 1]]
+        if frontier.all_active or frontier.count != members.size or not frontier.marks[members].all():
+            raise ValueError(f"expected layer {layer} to be active, and no other vertices")
+        if wrong[0] != NONE_WRONG:
+            within(np.array([wrong[0] >> np.uint64(32), wrong[0] & np.uint64(0xFFFFFFFF)]), facts.vertices - 1)
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         """One array, a row per input and a column per output neuron."""

@@ -26,6 +26,7 @@ from isthmus.programs.column import Column, Within
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import NOTHING_YET, Array, Facts, NearEdges, Program, Seen, State
 from isthmus.programs.ranking import Ranking
+from isthmus.programs.recalled import finite, real, truth
 from isthmus.programs.strengths import strengths_of
 from isthmus.programs.sums import alone, summing, times
 from isthmus.programs.weights import need_weights
@@ -133,8 +134,9 @@ class PageRank(Program):
             self._ranking.recall(kept)
             state.arrays = self._ranking.state
             return
+        finite(kept["ranks"])
         state.arrays = (kept["ranks"], *state.arrays[1:])
-        self.error_bound, self.converged = kept["bound"]
+        self.error_bound, self.converged = real(kept["bound"][0]), truth(kept["bound"][1])
 
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         if self._ranking is None:

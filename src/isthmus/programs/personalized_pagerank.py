@@ -25,6 +25,7 @@ from isthmus.programs.functions import Functions, Scalar, unrolled
 from isthmus.programs.live_pagerank import LivePageRank
 from isthmus.programs.multi_source_bfs import first_vertices
 from isthmus.programs.program import NOTHING_YET, Array, Facts, Program, State
+from isthmus.programs.recalled import finite, real, truth
 from isthmus.programs.strengths import strengths_of
 from isthmus.programs.sums import alone, times
 from isthmus.programs.weights import need_weights
@@ -133,8 +134,9 @@ class PersonalizedPageRank(Program):
         return {"ranks": state.arrays[0], "bound": (self.error_bound, self.converged)}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
+        finite(kept["ranks"])
         state.arrays = (kept["ranks"], state.arrays[1])
-        self.error_bound, self.converged = kept["bound"]
+        self.error_bound, self.converged = real(kept["bound"][0]), truth(kept["bound"][1])
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         ranks = state.given(state.arrays[0]).reshape(facts.vertices, self._width)

@@ -23,6 +23,7 @@ from isthmus.programs.column import Column, Within
 from isthmus.programs.declared import ByDeltas
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import NOTHING_YET, Array, Facts, State
+from isthmus.programs.recalled import within
 from isthmus.programs.spreading import Spreading
 from isthmus.programs.strengths import strengths_of
 from isthmus.programs.weights import need_weights
@@ -72,6 +73,10 @@ class PHP(ByDeltas):
         strengths = () if self.strengths is None else (self.strengths,)
         arrays = (np.zeros(facts.vertices), residual, np.zeros(facts.vertices), *strengths)
         return State(arrays, np.array([root]), (self.alpha, threshold, root))
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        super().recall(state, kept)
+        within(state.arrays[1], 2)  # probabilities, rounded
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         values, residual = state.arrays[:2]

@@ -17,6 +17,7 @@ from isthmus.programs.column import Column, Holds
 from isthmus.programs.functions import Functions
 from isthmus.programs.message import INT_MAX
 from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.recalled import within
 
 NONE = -1
 LONGEST = {"i": INT_MAX - 1, "f": float(np.finfo(np.float64).max)}  # the largest distance of each kind of number
@@ -63,6 +64,7 @@ class Predecessors(Program):
         return {"parents": state.arrays[1]}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
+        within(kept["parents"], kept["parents"].size - 1, NONE)
         state.arrays = (state.arrays[0], kept["parents"])
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:

@@ -176,7 +176,15 @@ class Program(ABC):
         An array in `kept` is the array object that `remember(state)` has there, with the saved contents, if the shapes are equal.
         """
         state.arrays, state.params, state.extra = kept["arrays"], kept["params"], kept["extra"]
+        if any(callable(getattr(type(self), name, None)) for name in kept["own"]):
+            raise ValueError("a method is not part of the state")
         vars(self).update(kept["own"])
+
+    def check_recalled(self, state: State, frontier: Any, facts: Facts) -> None:  # noqa: B027
+        """Called after `recall`: raise ValueError if the state contradicts the graph, the frontier or itself.
+
+        A checkpoint may be forged. What kernels use as an index must be checked here, or in `recall`; see recalled.py.
+        """
 
     @abstractmethod
     def result(self, state: State, facts: Facts) -> dict[str, Array]:

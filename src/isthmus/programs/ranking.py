@@ -30,6 +30,7 @@ import numpy as np
 from isthmus import sizes
 from isthmus.kernels import sweeps
 from isthmus.programs.program import Array, Facts, NearEdges, Seen
+from isthmus.programs.recalled import finite, real, truth
 
 SINGLE = 1e-4  # change, relative to the sum, below which single precision may slow convergence: sums over a hub lose most
 OVER_DIRECTED = 0.6  # of the way from 1 to 2 / (1 + d), below which sweeps converge: 1.05 for d = 0.85
@@ -157,5 +158,8 @@ class Ranking:
 
     def recall(self, kept: dict[str, Any]) -> None:
         np.copyto(self._doubles, kept["shares"])
-        self.shares = self._doubles if kept["double"] else self._doubles.view(np.float32)[: self.ranks.size]
-        self._mass, self._stuck, self._over, self._left, self._change, self.steps, self.error_bound = kept["numbers"]
+        self.shares = self._doubles if truth(kept["double"]) else self._doubles.view(np.float32)[: self.ranks.size]
+        finite(self.shares)
+        *numbers, steps, bound = kept["numbers"]
+        self._mass, self._stuck, self._over, self._left, self._change = map(real, numbers)
+        self.steps, self.error_bound = truth(steps), real(bound)

@@ -81,7 +81,7 @@ class SSSP(Monotone):
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
         super().recall(state, kept)
-        self._best_first.bound = kept["bound"]
+        self._best_first.recall(kept["bound"])
 
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         if facts.vertices > 1 << 32:

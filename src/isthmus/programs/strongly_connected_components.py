@@ -29,6 +29,7 @@ from isthmus.programs.choosing import as_mask, chosen, label_counts, replace_by
 from isthmus.programs.column import Column, Holds
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.recalled import AT_ONCE, integer, truth, within
 from isthmus.programs.weakly_connected_components import Components
 
 LOOPS, TRIM_FORWARD, TRIM_BACKWARD, FORWARD, BACKWARD = range(5)
@@ -141,6 +142,20 @@ class StrongComponents(Program):
             return []
         colors[pivot] = pivot + 1
         return [np.array([pivot], np.uint32)]
+
+    def remember(self, state: State) -> dict[str, Any]:
+        return {"arrays": state.arrays, "phase": state.params[0], "pivoted": self._pivoted}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        state.arrays, state.params = kept["arrays"], (integer(kept["phase"], LOOPS, BACKWARD),)
+        self._pivoted = truth(kept["pivoted"])
+
+    def check_recalled(self, state: State, frontier: Any, facts: Facts) -> None:
+        components, colors = state.arrays[COMPONENTS:]
+        within(colors, facts.vertices)
+        for first in range(0, facts.vertices, AT_ONCE):
+            piece = components[first : first + AT_ONCE]
+            within(piece[piece != NONE], facts.vertices - 1)
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         """Labels; a vertex that has no component yet is one of its own."""

@@ -26,6 +26,7 @@ from isthmus.programs.algorithm import Answer, Live, Runner, algorithm
 from isthmus.programs.column import Column
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.recalled import AT_ONCE, alike, exactly, integer, within
 
 DEGREES, CURSORS, TABLE = range(3)
 COUNT, GATHER = 0, 1
@@ -61,6 +62,7 @@ class Triangles(Program):
         self._steps: Iterator[Request] = iter(())
         self._reserved = 0
         self._share: float | None = None
+        self._request: Request | None = None
 
     def table_bytes(self, graph: Snapshot) -> int:
         """For the longest upward list, kept or passing by, beyond the least tables.
@@ -91,6 +93,7 @@ class Triangles(Program):
         arrays = (degrees, np.zeros(n, np.uint32), np.empty(0, entry_of(n)))
         state = State(arrays, None, (COUNT, 0), {"counts": np.zeros(n, np.int64), "neighbours": np.zeros(n, np.uint32)})
         self._steps, self._following = self._passes(state, facts), self.sides
+        self._near, self._request = (0, 0), None  # vertices whose lists are kept; what an earlier process had requested last
         self._requests = self._skip = 0  # requests so far; those that an earlier process had done before its checkpoint
         return state
 
@@ -119,10 +122,19 @@ class Triangles(Program):
     def recall(self, state: State, kept: dict[str, Any]) -> None:
         """Advance the steps to where they were, without doing their work again."""
         degrees, _, table = state.arrays
+        check_lists(degrees, kept["extra"], table.dtype)
         state.arrays, state.extra = (degrees, kept["cursors"], table), kept["extra"]
-        self._skip = kept["requests"]
+        self._skip = integer(kept["requests"], 1)
         for _ in range(self._skip):
-            self._next_request(state)
+            self._request = self._next_request(state)
+            if self._request is None:
+                raise ValueError(f"expected fewer than {self._skip} requests")
+
+    def check_recalled(self, state: State, frontier: Any, facts: Facts) -> None:
+        """The lists of the active vertices go to the table; those that are kept end inside of theirs."""
+        assert self._request is not None
+        exactly(frontier, *self._request[:2])
+        within(state.arrays[CURSORS][slice(*self._near)], state.extra["tables"][0].size)
 
     def _passes(self, state: State, facts: Facts) -> Iterator[Request]:
         """What to do once the upward neighbours are counted; yields a request wherever lists have to be gathered."""
@@ -133,6 +145,7 @@ class Triangles(Program):
             state.extra["tables"] = self._tables(state, facts, offsets)
         offsets, (kept, passing) = state.extra["offsets"], state.extra["tables"]
         for near, near_end in windows(offsets, 0, n, kept.size):
+            self._near = near, near_end
             self._share = share_of(offsets, near, near_end, 0)
             yield from self._gather(state, facts, offsets, near, near_end, kept, True)
             self._count(state, facts, offsets, (near, near_end), kept, (near, near_end), kept)
@@ -179,6 +192,24 @@ class Triangles(Program):
             kernels.count_triangles(a, b, base, table, *near, near_base, kept, offsets, cursors, counts)
 
         by_pieces(facts, offsets, *window, work)
+
+
+def check_lists(degrees: Array, extra: dict[str, Any], entry: Any) -> None:
+    """Check what a checkpoint has: lists are no longer than the degrees and fit their tables, and their entries are vertices."""
+    offsets, (kept, passing) = extra["offsets"], extra["tables"]
+    alike(offsets, np.empty(degrees.size + 1, np.int64))
+    within(offsets[:1], 0)
+    longest = 0
+    for first in range(0, degrees.size, AT_ONCE):
+        lengths = np.diff(offsets[first : first + AT_ONCE + 1])
+        if (lengths < 0).any() or (lengths > degrees[first : first + AT_ONCE]).any():
+            raise ValueError("expected lists that are no longer than the degrees")
+        longest = max(longest, int(lengths.max()))
+    if not (kept.size >= offsets[-1] or min(kept.size, passing.size) >= longest):
+        raise ValueError("expected tables with room for every list")
+    for table in (kept, passing):
+        alike(table, np.empty(table.shape[:1], entry))
+        within(table, 2 * degrees.size - 1)
 
 
 def least_entries(vertices: int) -> int:

@@ -46,7 +46,7 @@ class WidestPath(Monotone):
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
         super().recall(state, kept)
-        self._best_first.bound = kept["bound"]
+        self._best_first.recall(kept["bound"])
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         widths = columns["width"]

@@ -19,7 +19,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -37,6 +37,7 @@ from isthmus.memory import available, format_size
 from isthmus.messages import option
 from isthmus.programs.algorithm import Algorithm
 from isthmus.programs.program import Facts, Program, State
+from isthmus.programs.recalled import LARGEST, alike, integer, truth, within
 from isthmus.runtime.budget import Split
 from isthmus.runtime.identity import described, one_pass
 from isthmus.runtime.saved import ANEW, WRONG, Saved, encode, write
@@ -166,6 +167,8 @@ class Checkpoint:
             if memory is None and facts["budget"] <= available():
                 near.budget = max(near.budget, facts["budget"])
             spare = facts["room"] - near.state
+            if spare < 0:
+                raise self._saved.misshapen(ValueError(f"expected room for at least {near.state} bytes"))
             if spare > near.budget - near.peak:
                 then, now = format_size(facts["budget"]), format_size(near.budget)
                 raise BudgetError(
@@ -191,11 +194,31 @@ class Checkpoint:
             raise StoreError(f"{self._saved.folder}: was written by another version of {self._program.name} ({why}); {ANEW}")
         kept = self._saved.load({**value, "frontier": {"marks": frontier.marks}})
         try:
-            recall(frontier, **kept["frontier"])
+            self._in_order(frontier, kept)
+            alike(kept["program"], value["program"])
             self._program.recall(state, kept["program"])
+            self._program.check_recalled(state, frontier, facts)
         except WRONG as error:
             raise self._saved.misshapen(error) from error
         trace.notes.append(f"resumed after {self.done} iterations, from {self._saved.folder}")
+
+    def _in_order(self, frontier: Frontier, kept: dict[str, Any]) -> None:
+        """Recall the frontier; ValueError if it does not fit the graph or the program."""
+        recall(frontier, **kept["frontier"])
+        most = LARGEST if self._program.max_iter is None else self._program.max_iter
+        integer(self.done, 0, most)
+        if self._program.all_active and not frontier.all_active:
+            raise ValueError("expected all vertices to be active")
+
+    @contextlib.contextmanager
+    def blamed(self) -> Iterator[None]:
+        """If a run fails after it has resumed, the checkpoint may be the reason: say how to do without it."""
+        try:
+            yield
+        except (*WRONG, ArithmeticError, AssertionError) as error:
+            if self._saved is None:
+                raise
+            raise self._saved.failed(error) from error
 
     def _value(self) -> dict[str, Any]:
         return {"frontier": remember(self._frontier), "program": self._program.remember(self._state)}
@@ -244,13 +267,24 @@ def remember(frontier: Frontier) -> dict[str, Any]:
 
 def recall(frontier: Frontier, count: int, all_active: bool, list: Any, marks: Any) -> None:
     """Go on with these active vertices; ValueError if they do not fit the graph."""
-    if list is not None and (list.dtype != np.uint32 or list.ndim != 1 or (list >= frontier.vertices).any()):
-        raise ValueError("the active vertices are not vertices of the graph")
-    frontier.count, frontier.all_active, frontier.list = int(count), bool(all_active), list
+    if [truth(all_active), list is not None, marks is not None].count(True) != 1:
+        raise ValueError("expected all vertices to be active, a list of active ones, or marks")
+    if list is not None:
+        alike(list, np.empty(list.shape[:1], np.uint32))
+        if (list >= frontier.vertices).any():
+            raise ValueError("the active vertices are not vertices of the graph")
     if marks is None:
         frontier.marks[:] = 0
+    else:
+        alike(marks, frontier.marks)
+        within(marks[: frontier.vertices], 1)
+        within(marks[frontier.vertices :], 0)
     if list is not None:
         frontier.marks[list] = 1
+    found = frontier.vertices if all_active else int(np.count_nonzero(frontier.marks))
+    frontier.count, frontier.all_active, frontier.list = integer(count, found, found), all_active, list
+    if list is not None and (list.size != found or (list[1:] < list[:-1]).any()):
+        raise ValueError("expected different active vertices, in ascending order")
 
 
 def found(path: Path, number: int | None = None) -> list[Path]:

@@ -1,7 +1,7 @@
 """Plain values and arrays saved in a folder: a JSON manifest, and one file of all arrays, each starting at a block boundary.
 
-Everything has a checksum. Nothing is pickled, so loading runs no saved code. Arrays are written from, and read into, their
-own memory, piece by piece.
+Everything has a checksum. Nothing is pickled, so loading runs no saved code. Only the user can write the files, and files that
+others can write are not read. Arrays are written from, and read into, their own memory, piece by piece.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,14 @@ from isthmus.graph.blocks import damaged
 from isthmus.graph.files import BLOCK, Array, fsync_folder, padded, read_into
 from isthmus.graph.sealing import digest, is_sealed, sealed
 from isthmus.graph.writer import STAGING, SectionFile, write_synced
+from isthmus.kernels.kept import trouble_with
 
 FORMAT, VERSION = "isthmus-checkpoint", 1
 NAME, ARRAYS, CHECKSUMS = "manifest.json", "arrays", ".xxh3"
+FILES = (NAME, ARRAYS, ARRAYS + CHECKSUMS)
 KINDS = "biufc"  # numbers of any width; objects could only be pickled
 ANEW = "give --restart (restart=True) to start over"
+LINE = 200  # letters of an error that are shown
 PADDING = np.zeros(BLOCK, np.uint8)
 MEMBERS = {"bytes": int, "checksums": str, "arrays": list, "value": dict}  # that every manifest has
 WRONG = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)  # what a wrong structure leads to
@@ -53,7 +57,7 @@ def write(folder: Path, facts: dict[str, Any], value: Any) -> None:
     """Save `value` in a new folder, with `facts` in the manifest. After a power cut either everything is there or the manifest is not."""
     arrays: list[Array] = []
     tree = encode(value, "value", arrays)
-    folder.mkdir()
+    folder.mkdir(0o700)
     file, places = SectionFile(folder / ARRAYS, np.uint8), []
     try:
         for array in arrays:
@@ -65,6 +69,8 @@ def write(folder: Path, facts: dict[str, Any], value: Any) -> None:
         file.close()
     body = {"format": FORMAT, "version": VERSION, **facts, "bytes": section.count, "checksums": section.checksums}
     write_synced(folder / NAME, sealed({**body, "arrays": places, "value": tree}))
+    for name in FILES:
+        os.chmod(folder / name, 0o600)
     fsync_folder(folder)
 
 
@@ -73,12 +79,30 @@ def as_bytes(array: Array) -> Array:
     return array.reshape(-1).view(np.uint8)
 
 
+def brief(error: Exception) -> str:
+    """An error on one line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text if len(text) <= LINE else text[:LINE] + ' ...'}"
+
+
 class Saved:
     """What `write` left in a folder. `facts` is the manifest."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._check_owner()
         self.facts = self._read_manifest()
+
+    def _check_owner(self) -> None:
+        """Raise StoreError if another user can have written something here: a checkpoint decides what a run computes."""
+        for path in (self.folder, *(self.folder / name for name in FILES)):
+            try:
+                facts = os.lstat(path)
+            except FileNotFoundError:
+                continue  # an error when it is read
+            if stat.S_ISLNK(facts.st_mode) or (trouble := trouble_with(facts)):
+                why = "is a symbolic link" if stat.S_ISLNK(facts.st_mode) else trouble
+                raise StoreError(f"{path}: {why}, so it is not used; if you trust it, make a copy of {self.folder} that only you can write")
 
     def _read_manifest(self) -> dict[str, Any]:
         path = self.folder / NAME
@@ -130,7 +154,11 @@ class Saved:
 
     def misshapen(self, error: Exception) -> StoreError:
         """The error for a checkpoint whose parts do not have the structure that this run expects."""
-        return StoreError(f"{self.folder / NAME}: does not describe the state of this run ({type(error).__name__}: {error}); {ANEW}")
+        return StoreError(f"{self.folder / NAME}: does not describe the state of this run ({brief(error)}); {ANEW}")
+
+    def failed(self, error: Exception) -> StoreError:
+        """The error for a run that failed after it had resumed."""
+        return StoreError(f"the run that resumed from {self.folder} failed ({brief(error)}); {ANEW}")
 
     def _damaged(self, what: str) -> StoreError:
         return StoreError(f"{self.folder / ARRAYS}: {what}; {ANEW}")
