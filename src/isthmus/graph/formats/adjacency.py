@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.errors import GraphFormatError, OptionError
 from isthmus.graph.edges import EdgeBlock, EdgeSource
 from isthmus.graph.files import Array
@@ -27,6 +28,7 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
     return AdjacencySource(path, options)
 
 
+FIELDS = 4  # times as many edges as in a list of edges with as many bytes, at most: a target has two bytes, an edge eight
 SEPARATORS = (kernels.SPACE, kernels.TAB, kernels.COMMA, kernels.SEMICOLON)
 
 ADJACENCY = Format(
@@ -71,10 +73,10 @@ class AdjacencySource(EdgeSource):
     def blocks(self, pool: Pool) -> Iterator[EdgeBlock]:
         before = seen = 0
         self._alone = []
-        lines = LongLines(self._path, self._options.max_expansion)
+        lines = LongLines(self._path, self._options.max_expansion, sizes.now.text_chunk // FIELDS)
         for text, done in lines:
-            most = int(kernels.count_fields(text))
-            sources, targets, alone = (np.empty(most, np.uint64) for _ in range(3))
+            sources, targets = (np.empty(int(kernels.count_fields(text)), np.uint64) for _ in range(2))
+            alone = np.empty(int(kernels.count_lines(text)), np.uint64)
             status, edges, single, where, flags = kernels.parse_adjacency(text, self._comments, sources, targets, alone)
             if status != kernels.OK:
                 number, line = line_at(text, where, before)
