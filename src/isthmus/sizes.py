@@ -21,6 +21,7 @@ class Sizes:
     # Into a store
     block_edges: int = 1 << 20  # edges per block: large enough to make GIL overhead negligible, small enough for the L3 cache
     text_chunk: int = 8 << 20  # bytes of text read at once
+    adjacency_chunk: int = 2 << 20  # bytes of adjacency lists read at once: an edge has two of them or more, in a list of edges four
     free_expansion: int = 1 << 30  # decompressed bytes that are always allowed
     least_room: int = 32 << 20  # bytes of decoded input that may always be in memory at once
     list_vertices: int = 1 << 16  # vertices whose lists are read at once from adjacency lists

@@ -62,6 +62,9 @@ POLICIES = ("filter", "hytgraph", "scaph", "emogi")
 WRONG = (-1, 0, 1, 7, 2**31, 2**62, 2**63, 10**30, 0.5, "x", None, True, False, [], {"dict": {}}, {"float": "nan"}, {"float": "inf"})
 
 
+Array = np.ndarray[Any, Any]
+
+
 class Killed(Exception):
     """Stops a run."""
 
@@ -92,19 +95,19 @@ def build(folder: Path) -> dict[str, Any]:
 
 
 class Forging:
-    """Checkpoints to forge, by number; what is forged how follows from the number alone."""
+    """Checkpoints to forge, by number; what is forged how follows from the number alone. `few`: one for each algorithm."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
-        self.folder, self.seed = folder, seed
+    def __init__(self, folder: Path, seed: int, few: bool = False) -> None:
+        self.folder, self.seed, self.few = folder, seed, few
         self.graphs = build(folder)
         self.cases: list[tuple[str, str, dict[str, Any], Path]] = []
         for number, name in enumerate(RUNS):
-            for graph in ("network",) if name == "nn_inference" else ("directed", "undirected"):
+            for graph in ("network",) if name == "nn_inference" else ("directed",) if few else ("directed", "undirected"):
                 self._stop(name, graph, {**HOW, "policy": POLICIES[number % len(POLICIES)]})
 
     def _stop(self, name: str, graph: str, how: dict[str, Any]) -> None:
         """Keep the checkpoints of a run that was stopped early, and of one that was stopped later; then run it, to compile all it needs."""
-        for count in (2, 5):
+        for count in (3,) if self.few else (2, 5):
             place = self.folder / f"{name}-{graph}-{count}"
             try:
                 RUNS[name](self.graphs[graph], checkpoint=place, checkpoint_every=0, watch=stop_after(count), **how)
@@ -120,8 +123,7 @@ class Forging:
         path = self.folder / f"store-{number}.isthmus"  # removed after a crash
         try:
             shutil.copytree(place, path)
-            folder = sorted(path.iterdir())[int(random.integers(len(list(path.iterdir()))))]
-            text = forge(folder, random)
+            text = forge(path, number // len(self.cases), random)
             say(f"{name} on {graph}", None, text)
             say(f"{name} on {graph}", *outcome(lambda: RUNS[name](self.graphs[graph], checkpoint=path, **how)))
         finally:
@@ -141,13 +143,19 @@ def outcome(run: Callable[[], Any]) -> tuple[str, str]:
     return ALLOWED, ""
 
 
-def forge(folder: Path, random: np.random.Generator) -> str:
-    """Change one thing in a checkpoint; returns what."""
+def forge(path: Path, turn: int, random: np.random.Generator) -> str:
+    """Change one thing in the checkpoint of a pass; returns what. In the first turns one array after another has all bits set."""
+    passes = sorted(path.iterdir())
+    folder = passes[turn % len(passes)]
     facts = json.loads((folder / "manifest.json").read_bytes())
     facts.pop("checksum")
     data = np.fromfile(folder / "arrays", np.uint8)
     whole = [place for place in facts["arrays"] if np.prod(place["shape"])]
-    if whole and random.random() < 0.6:
+    if turn // len(passes) < len(whole):
+        place = whole[turn // len(passes)]
+        entries_of(place, data).view(np.uint8)[:] = 0xFF
+        text = f"array {facts['arrays'].index(place)}: all bits"
+    elif whole and random.random() < 0.6:
         number = int(random.integers(len(whole)))
         text = f"array {number}: {change(whole[number], data, random)}"
     else:
@@ -159,16 +167,21 @@ def forge(folder: Path, random: np.random.Generator) -> str:
     return text
 
 
-def change(place: dict[str, Any], data: np.ndarray[Any, Any], random: np.random.Generator) -> str:
-    """Change the contents of an array, all or one entry."""
+def entries_of(place: dict[str, Any], data: Array) -> Array:
     dtype = np.dtype(place["dtype"])
-    entries = data[place["at"] :][: int(np.prod(place["shape"])) * dtype.itemsize].view(dtype)
+    return data[place["at"] :][: int(np.prod(place["shape"])) * dtype.itemsize].view(dtype)
+
+
+def change(place: dict[str, Any], data: Array, random: np.random.Generator) -> str:
+    """Change the contents of an array, all or one entry."""
+    entries = entries_of(place, data)
+    dtype = entries.dtype
     extremes = [-1, 0, 1, entries.size - 1, entries.size, 1 << 30] if dtype.kind in "iu" else [0.0, -1.0, np.nan, np.inf, 1e300]
     kind, where = int(random.integers(4)), int(random.integers(entries.size))
     value = extremes[int(random.integers(len(extremes)))]
     number = np.array(value).astype(dtype) if dtype.kind not in "b" else np.array(bool(value))
     if kind == 0:
-        data[place["at"] :][: entries.nbytes] = random.integers(0, 256, entries.nbytes)
+        entries.view(np.uint8)[:] = random.integers(0, 256, entries.nbytes)
         return f"random bytes, {dtype}"
     if kind == 1:
         entries[:] = number
@@ -202,12 +215,14 @@ def replace_member(facts: dict[str, Any], random: np.random.Generator) -> str:
     return f"{'.'.join(map(str, path))} = {str(inside[path[-1]])[:40]}"
 
 
-def run(forged: int, seed: int = 1, only: int | None = None, children: int = 2, say: Callable[[str], None] = print) -> Tally:
+def run(
+    forged: int, seed: int = 1, only: int | None = None, few: bool = False, children: int = 2, say: Callable[[str], None] = print
+) -> Tally:
     """Run a campaign; returns how often each outcome was seen. Every fault is told by `say`."""
     tally: Tally = collections.Counter()
     with tempfile.TemporaryDirectory(prefix="forging-") as folder, sizes.using(**SMALL):
         start = time.monotonic()
-        campaign = Forging(Path(folder), seed)
+        campaign = Forging(Path(folder), seed, few)
         say(f"{len(campaign.cases)} checkpoints in {time.monotonic() - start:.1f} s")
         numbers = list(range(forged)) if only is None else [only]
         for number, what, result, details in examined(campaign, numbers, children):

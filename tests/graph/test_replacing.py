@@ -60,7 +60,7 @@ def test_a_rename_that_cannot_be_synced_is_undone(
 
 @pytest.mark.parametrize("exists", [False, True])
 def test_a_rename_that_cannot_be_undone_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exists: bool) -> None:
-    """Nothing can be mended then; the message tells what is in place."""
+    """Nothing can be mended then. The message tells what is in place, and the old contents stay until the next writer comes."""
     path, replace = tmp_path / "x", os.replace
     if exists:
         path.write_bytes(b"old")
@@ -78,7 +78,12 @@ def test_a_rename_that_cannot_be_undone_either(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(OSError, match=message), replacing(path) as file:
         file.write(b"new")
     monkeypatch.setattr(os, "replace", replace)
-    assert path.read_bytes() == b"new" and names(tmp_path) == ["x"]
+    assert path.read_bytes() == b"new"
+    assert [each.read_bytes() for each in tmp_path.iterdir() if each != path] == ([b"old"] if exists else [])
+    monkeypatch.undo()
+    with replacing(path) as file:
+        file.write(b"newer")
+    assert path.read_bytes() == b"newer" and names(tmp_path) == ["x"]
 
 
 def test_without_an_exchange_in_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -447,6 +447,31 @@ def test_a_rename_that_cannot_be_synced_is_undone(
     assert not exists or snapshot(target) == before
 
 
+def test_a_replaced_store_stays_until_the_next_writer_if_the_exchange_cannot_be_undone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "g.isthmus"
+    write(target, 10)
+    before = snapshot(target)
+
+    def refused(one: Path, other: Path) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    def failing(folder: Path) -> None:
+        monkeypatch.setattr(writer, "exchange", refused)
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(files, "fsync_folder", failing)
+    with pytest.raises(StoreError, match=r"the rename cannot be undone .*the new contents are there"):
+        write(target, 20, overwrite=True)
+    assert snapshot(target) != before
+    [work] = [path for path in tmp_path.iterdir() if path != target]
+    assert snapshot(work / "store") == before
+    monkeypatch.undo()
+    write(target, 30, overwrite=True)
+    assert names(tmp_path) == ["g.isthmus"]
+
+
 @pytest.mark.parametrize("name", [".g.isthmus.tmp-{}", ".g.isthmus.lock"])
 def test_planted_links_are_not_followed(tmp_path: Path, name: str) -> None:
     elsewhere = tmp_path / "elsewhere"

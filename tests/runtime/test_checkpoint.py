@@ -566,10 +566,41 @@ def test_a_sealed_manifest_that_lacks_a_member(path, undirected, folder):
         ist.sssp(undirected, 0, checkpoint=folder, **TIGHT)
 
 
-def test_active_vertices_outside_the_graph(undirected, folder):
+@pytest.mark.parametrize(("count", "all_active", "listed", "marks", "message"), [
+    (1, False, [8], None, "not vertices of the graph"), (2, False, [1], None, "from 1 to 1, got 2"),
+    (1, False, [1, 1], None, "different active vertices"), (2, False, [3, 1], None, "ascending"), (1, True, [1], None, "or marks"),
+    (8, False, None, None, "or marks"), (7, True, None, None, "from 8 to 8, got 7"), (2, False, None, [1] + [0] * 7, "from 1 to 1, got 2"),
+    (1, False, None, [2] + [0] * 7, "from 0 to 1"),
+])  # fmt: skip
+def test_a_frontier_that_cannot_be(count, all_active, listed, marks, message):
     frontier = Frontier(8, 1)
-    with pytest.raises(ValueError, match="not vertices of the graph"):
-        checkpoints.recall(frontier, 1, False, np.array([8], np.uint32), None)
+    listed, marks = listed and np.array(listed, np.uint32), marks and np.array(marks, np.uint8)
+    with pytest.raises(ValueError, match=message):
+        checkpoints.recall(frontier, count, all_active, listed, marks)
+
+
+def test_only_the_user_can_write_and_others_files_are_not_used(undirected, folder, monkeypatch):
+    [name] = stopped(RUNS["sssp"], undirected, folder, 3)
+    inside = folder / name
+    assert {path.stat().st_mode & 0o777 for path in inside.iterdir()} == {0o600}
+    assert inside.stat().st_mode & 0o777 == 0o700
+    for path in (inside, inside / "arrays", inside / "arrays.xxh3", inside / "manifest.json"):
+        before = path.stat().st_mode
+        path.chmod(before | 0o020)
+        with pytest.raises(StoreError, match=rf"{path}: can be written by other users \(mode 7?6?[27]0\), so it is not used; .*a copy"):
+            ist.sssp(undirected, 0, checkpoint=folder, **TIGHT)
+        path.chmod(before)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "geteuid", lambda: os.getuid() + 1)
+        with pytest.raises(StoreError, match=r"belongs to another user \(uid [0-9]+\), so it is not used"):
+            ist.sssp(undirected, 0, checkpoint=folder, **TIGHT)
+    (inside / "arrays").rename(folder / "elsewhere")
+    (inside / "arrays").symlink_to(folder / "elsewhere")
+    with pytest.raises(StoreError, match="arrays: is a symbolic link, so it is not used"):
+        ist.sssp(undirected, 0, checkpoint=folder, **TIGHT)
+    (inside / "arrays").unlink()
+    (folder / "elsewhere").rename(inside / "arrays")
+    assert_same("sssp", ist.sssp(undirected, 0), ist.sssp(undirected, 0, checkpoint=folder, **TIGHT))
 
 
 def test_another_version(undirected, folder):

@@ -123,8 +123,12 @@ def fsync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+class NotUndone(OSError):
+    """A rename can neither be synced nor undone. What it replaced must stay: after a power cut it may be the only one."""
+
+
 def sync_or_undo(folder: Path, undo: Callable[[], Any]) -> None:
-    """Sync a rename in `folder`. If that fails, undo the rename; the error says so if that fails as well."""
+    """Sync a rename in `folder`. If that fails, undo the rename; NotUndone if that fails as well."""
     try:
         fsync_folder(folder)
     except BaseException as error:  # Ctrl-C too
@@ -133,7 +137,7 @@ def sync_or_undo(folder: Path, undo: Callable[[], Any]) -> None:
         except OSError as another:
             why = error.strerror if isinstance(error, OSError) else "interrupted"
             text = f"{why}, and the rename cannot be undone ({another.strerror}): the new contents are there, but a power cut may undo it"
-            raise OSError(another.errno, text) from error
+            raise NotUndone(another.errno, text) from error
         raise
 
 

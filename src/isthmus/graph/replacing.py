@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from isthmus.graph.files import exchanged, fsync_folder, sync_or_undo
+from isthmus.graph.files import NotUndone, exchanged, fsync_folder, sync_or_undo
 
 
 @contextlib.contextmanager
@@ -32,6 +32,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
             put_into_place(fresh, path)
+    except NotUndone:
+        raise  # `fresh` is the old file; the next writer removes it
     except BaseException:
         with contextlib.suppress(OSError):  # a read-only folder refuses this too
             fresh.unlink(missing_ok=True)

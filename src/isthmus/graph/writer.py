@@ -23,6 +23,7 @@ from isthmus.graph.blocks import checksums
 from isthmus.graph.files import (
     BLOCK,
     Array,
+    NotUndone,
     aligned_empty,
     exchanged,
     fsync_folder,
@@ -164,6 +165,7 @@ class StoreWriter:
         if not self.target.parent.is_dir():
             raise StoreError(f"{self.target.parent}: no such folder")
         self._overwrite = overwrite
+        self._replaced_stays = False  # until the next writer removes it
         self._check_target()
         self._lock = WriterLock(self.target)
         self._sections: dict[str, SectionFile] = {}
@@ -221,6 +223,7 @@ class StoreWriter:
             fsync_folder(self._store)
             self._put_into_place()
         except OSError as error:
+            self._replaced_stays = isinstance(error, NotUndone)
             raise StoreError(f"{self.target}: cannot put the finished store into place: {error.strerror}") from error
         store.moved_to(self.target)
         return store
@@ -244,7 +247,8 @@ class StoreWriter:
 
     def _abandon(self) -> None:
         assert self.folder is not None
-        shutil.rmtree(self.folder, ignore_errors=True)  # after an exchange it holds the replaced store
+        if not self._replaced_stays:
+            shutil.rmtree(self.folder, ignore_errors=True)  # after an exchange it holds the replaced store
         self._lock.release()
 
 

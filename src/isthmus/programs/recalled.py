@@ -84,14 +84,6 @@ def roots(parents: Array) -> None:
             raise ValueError("expected every vertex to point at the root of its tree")
 
 
-def hooked(parents: Array) -> None:
-    """Check that every vertex is a root or points at a smaller vertex, so that all paths end."""
-    for first in range(0, parents.size, AT_ONCE):
-        mine = parents[first : first + AT_ONCE]
-        if (mine > np.arange(first, first + mine.size, dtype=parents.dtype)).any():
-            raise ValueError("expected every vertex to point at itself or a smaller one")
-
-
 def exactly(frontier: Any, first: int, last: int) -> None:
     """Check that the vertices first:last are active, and no others."""
     if frontier.count != last - first or not (frontier.all_active or frontier.marks[first:last].all()):

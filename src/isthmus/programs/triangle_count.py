@@ -157,15 +157,15 @@ class Triangles(Program):
         del state.extra["offsets"], state.extra["tables"]
 
     def _tables(self, state: State, facts: Facts, offsets: Array) -> tuple[Array, Array]:
-        """A table for lists that are kept, and one for those that pass by if not all can be kept."""
+        """A table for lists that are kept, and one for those that pass by if not all can be kept; a checkpoint has no other entries."""
         entry = state.arrays[TABLE].dtype
         everything, least = int(offsets[-1]), least_entries(facts.vertices)
         room = 2 * least + (self._reserved + facts.spare) // entry.itemsize
         if everything <= room:
-            return np.empty(everything, entry), np.empty(0, entry)
+            return np.zeros(everything, entry), np.empty(0, entry)
         passing = max(least, int(np.diff(offsets).max()))
         assert passing <= room // 2, "table_bytes reserves room for the longest list, twice"
-        return np.empty(room - passing, entry), np.empty(passing, entry)
+        return np.zeros(room - passing, entry), np.zeros(passing, entry)
 
     def _gather(self, state: State, facts: Facts, offsets: Array, first: int, last: int, table: Array, fresh: bool) -> Iterator[Request]:
         """Fill the table with the upward lists of first:last and make them simple; `fresh`: neighbours not counted yet."""

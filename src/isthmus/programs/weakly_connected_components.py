@@ -19,7 +19,6 @@ from isthmus.programs.column import Column, Holds
 from isthmus.programs.declared import Monotone, monotone
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, NearEdges, Program, Seen, State
-from isthmus.programs.recalled import hooked
 
 SAMPLED, SAMPLE = 2, 1024  # Afforest: neighbours linked first, vertices looked at to find the giant component
 SLICE = 1 << 14  # vertices that a thread takes at a time
@@ -93,9 +92,6 @@ class Components(Program):
         team.each(lambda i: union.link_rest(*bounds(i), skip, giant, *edges.lists.arrays, edges.targets, parents), count)
         seen(n, edges.lists.arcs)
         return True
-
-    def check_recalled(self, state: State, frontier: Any, facts: Facts) -> None:
-        hooked(state.arrays[0])
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         parents = state.given(state.arrays[0])

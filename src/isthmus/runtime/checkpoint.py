@@ -93,6 +93,7 @@ class Checkpoints(RunCheckpoints):
             raise OptionError(f"checkpoint: {graph} is in memory only, so no later run could resume with it; ingest it into a store")
         self.path, self.every, self.written, self.seconds = path, every, 0, 0.0
         self.same = {"isthmus": __version__, "graph": graph.identity(), "run": run}
+        self.resumed: Saved | None = None  # the checkpoint that a pass resumed from last
         self._keep = keep
         self._passes = 0
         self._restart = restart
@@ -129,10 +130,13 @@ class Checkpoints(RunCheckpoints):
             self.path.rmdir()
         os.close(self._lock)
 
-    def next_pass(self, program: Program) -> Checkpoint:
-        if type(program).max_iter == 1 and self.same["run"].startswith(f"{program.name}("):  # it is all that the call runs
-            raise one_pass(program)
+    def next_pass(self, program: Program) -> Checkpoint | None:
+        """None for a single iteration: a later process does it again, since nothing could check what it had found."""
         self._passes += 1
+        if type(program).max_iter == 1:
+            if self.same["run"].startswith(f"{program.name}("):  # it is all that the call runs
+                raise one_pass(program)
+            return None
         newest = found(self.path, self._passes)[-1:]
         return Checkpoint(self, self._passes, program, Saved(newest[0]) if newest else None)
 
@@ -200,6 +204,7 @@ class Checkpoint:
             self._program.check_recalled(state, frontier, facts)
         except WRONG as error:
             raise self._saved.misshapen(error) from error
+        self._folder.resumed = self._saved
         trace.notes.append(f"resumed after {self.done} iterations, from {self._saved.folder}")
 
     def _in_order(self, frontier: Frontier, kept: dict[str, Any]) -> None:
@@ -212,13 +217,13 @@ class Checkpoint:
 
     @contextlib.contextmanager
     def blamed(self) -> Iterator[None]:
-        """If a run fails after it has resumed, the checkpoint may be the reason: say how to do without it."""
+        """If a run fails after it, or a pass before it, has resumed, the checkpoint may be the reason: say how to do without it."""
         try:
             yield
         except (*WRONG, ArithmeticError, AssertionError) as error:
-            if self._saved is None:
+            if self._folder.resumed is None:
                 raise
-            raise self._saved.failed(error) from error
+            raise self._folder.resumed.failed(error) from error
 
     def _value(self) -> dict[str, Any]:
         return {"frontier": remember(self._frontier), "program": self._program.remember(self._state)}
@@ -279,6 +284,7 @@ def recall(frontier: Frontier, count: int, all_active: bool, list: Any, marks: A
         alike(marks, frontier.marks)
         within(marks[: frontier.vertices], 1)
         within(marks[frontier.vertices :], 0)
+        frontier.marks = marks
     if list is not None:
         frontier.marks[list] = 1
     found = frontier.vertices if all_active else int(np.count_nonzero(frontier.marks))

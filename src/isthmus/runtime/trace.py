@@ -51,18 +51,22 @@ class Trace:
     def extend(self, other: Trace) -> None:
         """Add the iterations of another trace, numbered on."""
         begin = len(self)
-        for record in other._first:
-            record.number = begin
-            self.append(record)
-        for part in other._packed:
-            self._pack()
-            self._add(part)
-        for place, choices in other._choices.items():
-            if 0 < place < other._begins[-1]:  # of a packed one
+        for part in other.parts():
+            if isinstance(part, Packed):
+                self._pack()
+                self._add(part)
+            else:
+                part.number = len(self)
+                self.append(part)
+        for place, choices in other.choices().items():
+            if begin + place not in self._choices:  # of a packed one, or it is not its turn
                 self._keep(begin + place, choices)
-        for record in other._latest:
-            record.number = len(self)
-            self.append(record)
+
+    def parts(self) -> Iterator[Iteration | Packed]:
+        """All iterations, in order; those that are packed, many at once."""
+        yield from self._first
+        yield from self._packed
+        yield from self._latest
 
     def _pack(self) -> None:
         if self._latest:
@@ -110,27 +114,27 @@ class Trace:
     def __len__(self) -> int:
         return self._begins[-1] + len(self._latest) if self._first else 0
 
-    def _parts(self) -> list[Packed]:
+    def _columns(self) -> list[Packed]:
         return [*(Packed([each]) for each in self._first), *self._packed, *([Packed(self._latest)] if self._latest else [])]
 
     def total(self, name: str) -> Any:
         """The sum of a figure over all iterations; `bytes` and `requests` are those of all engines."""
         if name in ("bytes", "requests"):
             return sum(use[name] for use in self.engines().values())
-        return sum(part.total(name) for part in self._parts())
+        return sum(part.total(name) for part in self._columns())
 
     def columns(self, *names: Name) -> list[Array]:
         """Figures of all iterations, an array for each name (see packed.py)."""
-        parts = self._parts()
+        parts = self._columns()
         return [np.concatenate([part.column(name) for part in parts] or [np.zeros(0)]) for name in names]
 
     def used(self) -> set[str]:
         """The names of all engines that were used."""
-        return set().union(*(part.engines() for part in self._parts()))
+        return set().union(*(part.engines() for part in self._columns()))
 
     def engines(self) -> dict[str, dict[str, int]]:
         """Tasks, bytes and requests by engine."""
-        parts = self._parts()
+        parts = self._columns()
         found = sorted(set().union(*(part.engines() for part in parts)))
         return {name: {key: sum(part.total((name, key)) for part in parts) for key in no_use()} for name in found}
 

@@ -37,7 +37,7 @@ def test_layouts(write, content):
 
 @pytest.mark.parametrize("chunk", [16, 33])
 def test_lines_straddle_blocks(write, sized, chunk):
-    sized(text_chunk=chunk)
+    sized(adjacency_chunk=chunk)
     edges = [(u, v, None) for u in range(40) for v in range(u % 4)]
     lines = "".join(" ".join(map(str, [u, *range(u % 4)])) + "\n" for u in range(40))
     assert_graph(ist.read(write(lines)), clean(edges, range(40)))
@@ -46,7 +46,7 @@ def test_lines_straddle_blocks(write, sized, chunk):
 @pytest.mark.parametrize("between", [" ", "\t", ",", " , "])
 @pytest.mark.parametrize("chunk", [16, 33, 100])
 def test_a_list_longer_than_a_block(write, sized, chunk, between):
-    sized(text_chunk=chunk)
+    sized(adjacency_chunk=chunk)
     lines = [[7, 1], [1_000_000, *range(2000)], [3], [-5, *range(300)], [4, 7]]
     edges = [(line[0], v, None) for line in lines for v in line[1:]]
     text = "\ufeff" + "".join(between.join(map(str, line)) + "\n" for line in lines)
@@ -55,20 +55,20 @@ def test_a_list_longer_than_a_block(write, sized, chunk, between):
 
 
 def test_a_long_comment(write, sized):
-    sized(text_chunk=32)
+    sized(adjacency_chunk=32)
     assert_graph(ist.read(write("1 2\n#no 5 list " * 1 + "3 4 " * 50 + "\n2 3\n")), clean([(1, 2, None), (2, 3, None)]))
 
 
 @pytest.mark.parametrize("wrong", ["x", ",,", "2.5"])
 def test_the_line_number_is_right_after_a_long_list(write, sized, wrong):
-    sized(text_chunk=32)
+    sized(adjacency_chunk=32)
     long = "1 " + "2 3 " * 200
     with pytest.raises(GraphFormatError, match=r"g.adj:3: expected 'source target target ...' with integer ids"):
         ist.read(write(f"{long}\n5 6\n{long}{wrong} 7\n"))
 
 
 def test_a_word_without_end(write, sized):
-    sized(text_chunk=64)
+    sized(adjacency_chunk=64)
     with pytest.raises(GraphFormatError, match=r"g.adj: a word is longer than 32 bytes; are these adjacency lists"):
         ist.read(write("1 2\n3 " + "4" * 500))
 
@@ -90,7 +90,7 @@ def test_nothing_there(write, content):
 
 @pytest.mark.parametrize("line", ["1 x", "x 1", "1 2.5", "1 ,, 2", "1 2\r3 4"])
 def test_a_malformed_line_is_named(write, sized, line):
-    sized(text_chunk=32)
+    sized(adjacency_chunk=32)
     with pytest.raises(GraphFormatError, match=r"g.adj:31: expected 'source target target ...' with integer ids, got "):
         ist.read(write("1 2 3\n" * 30 + line + "\n"))
 

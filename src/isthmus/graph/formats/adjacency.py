@@ -28,7 +28,6 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
     return AdjacencySource(path, options)
 
 
-FIELDS = 4  # times as many edges as in a list of edges with as many bytes, at most: a target has two bytes, an edge eight
 SEPARATORS = (kernels.SPACE, kernels.TAB, kernels.COMMA, kernels.SEMICOLON)
 
 ADJACENCY = Format(
@@ -73,7 +72,7 @@ class AdjacencySource(EdgeSource):
     def blocks(self, pool: Pool) -> Iterator[EdgeBlock]:
         before = seen = 0
         self._alone = []
-        lines = LongLines(self._path, self._options.max_expansion, sizes.now.text_chunk // FIELDS)
+        lines = LongLines(self._path, self._options.max_expansion, sizes.now.adjacency_chunk)
         for text, done in lines:
             sources, targets = (np.empty(int(kernels.count_fields(text)), np.uint64) for _ in range(2))
             alone = np.empty(int(kernels.count_lines(text)), np.uint64)
