@@ -55,7 +55,7 @@ def sized() -> Iterator[Callable[..., Any]]:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Graphs of tests are small, and go the way of large ones all the same. Commands that tests start go their own way."""
-    sizes.now = dataclasses.replace(sizes.now, few_bytes=0, few_keys=0)
+    sizes.now = dataclasses.replace(sizes.now, few_bytes=0, few_keys=0, few_arcs=0)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

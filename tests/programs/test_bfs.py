@@ -87,3 +87,17 @@ def test_two_threads_on_edges_that_are_near(crowd):
     expected = ist.bfs(crowd, 17, **{**MOVING, "threads": 1}).filled()
     for _ in range(15):
         assert np.array_equal(ist.bfs(crowd, 17, threads=2).filled(), expected)
+
+
+@pytest.mark.parametrize("limit", [None, 0, 1, 3])
+@pytest.mark.parametrize("directed", [True, False])
+def test_a_small_graph_is_searched_without_kernels(directed, limit, sized):
+    """With the same distances, and the same levels in the trace."""
+    draw = np.random.default_rng(3)
+    graph = ist.read(tuple(draw.integers(0, 60, (2, 90))), vertices=70, directed=directed)
+    expected = ist.bfs(graph, 5, depth_limit=limit)
+    sized(few_arcs=1000)
+    found = ist.bfs(graph, 5, depth_limit=limit)
+    assert found.raw("distance").tolist() == expected.raw("distance").tolist()
+    assert found.summary()["result"] == expected.summary()["result"]
+    assert [(i.active_vertices, i.active_edges) for i in found.trace] == [(i.active_vertices, i.active_edges) for i in expected.trace]

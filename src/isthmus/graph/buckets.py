@@ -24,6 +24,7 @@ from isthmus.threads import Pool
 
 MOST_BUCKETS = 8192
 TABLE_BITS = 16
+LIST_BYTES = 20  # of a list with one entry: its vertex, its length, and half of the entry, whose other half a key has room for
 Result = TypeVar("Result")
 Finish = Callable[[Array, "Array | None"], Result]
 
@@ -90,8 +91,10 @@ class Buckets:
             self.bucket_keys = sizes.now.cached_keys
         else:
             self._scratch = Scratch(folder)
-            # Held per bucket: keys, spare, output and one finished result, for each thread and those waiting.
-            self.bucket_keys = max(sizes.now.cached_keys, int(budget.left * 0.7) // ((threads + 2) * self._width * 3))
+            # Held per bucket, for each thread and those waiting: keys, and either a spare or the lists made of them, which may be
+            # as many as the keys.
+            held = 2 * self._width + LIST_BYTES
+            self.bucket_keys = max(sizes.now.cached_keys, int(budget.left * 0.7) // ((threads + 2) * held))
         wanted = min(MOST_BUCKETS, max(1, -(-most // self.bucket_keys)))
         self._splitters = Splitters(sample, wanted, 0, high)
 

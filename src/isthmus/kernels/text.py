@@ -320,14 +320,15 @@ def parse_integer_edges(
                     targets[edges] = value
                 p = q
             elif column == weight_column:
-                status, weight, integer, whole, p = read_weight(text, p, allow_negative, locale, separator)
-                if status != OK:
-                    return status, edges, line, flags
-                if not integer:
-                    flags |= SAW_FRACTION
-                elif weight > INT32_MAX or weight < -INT32_MAX:
-                    flags |= SAW_LARGE_WEIGHT
-                keep_weight(weights, edges, weight, whole)
+                if weights is not None:  # otherwise nothing of this is compiled
+                    status, weight, integer, whole, p = read_weight(text, p, allow_negative, locale, separator)
+                    if status != OK:
+                        return status, edges, line, flags
+                    if not integer:
+                        flags |= SAW_FRACTION
+                    elif weight > INT32_MAX or weight < -INT32_MAX:
+                        flags |= SAW_LARGE_WEIGHT
+                    keep_weight(weights, edges, weight, whole)
             else:
                 start, end, p = field_end(text, p, separator)
                 if end < start or not ends_text_field(text, p, separator):
@@ -365,14 +366,15 @@ def split_string_edges(
             if text[p] == NEWLINE or text[p] == RETURN:
                 return MISSING, edges, line, flags
             if column == weight_column:
-                status, weight, integer, whole, p = read_weight(text, p, allow_negative, locale, separator)
-                if status != OK:
-                    return status, edges, line, flags
-                if not integer:
-                    flags |= SAW_FRACTION
-                elif weight > INT32_MAX or weight < -INT32_MAX:
-                    flags |= SAW_LARGE_WEIGHT
-                keep_weight(weights, edges, weight, whole)
+                if weights is not None:
+                    status, weight, integer, whole, p = read_weight(text, p, allow_negative, locale, separator)
+                    if status != OK:
+                        return status, edges, line, flags
+                    if not integer:
+                        flags |= SAW_FRACTION
+                    elif weight > INT32_MAX or weight < -INT32_MAX:
+                        flags |= SAW_LARGE_WEIGHT
+                    keep_weight(weights, edges, weight, whole)
             else:
                 start, end, p = field_end(text, p, separator)
                 needed = column == source_column or column == target_column

@@ -118,6 +118,10 @@ class BFS(Monotone):
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         if facts.vertices > 1 << 32:
             return False
+        if facts.vertices + edges.lists.arcs <= sizes.now.few_arcs:
+            assert state.start is not None
+            search_few(state.arrays[0], state.start, int(self.values_given["limit"]), edges, seen)
+            return True
         levels, distances, n = np.empty(facts.vertices, np.int32), state.arrays[0], facts.vertices
         facts.team.split(lambda a, b: levels[a:b].fill(traversal.UNSEEN), n)
         Search(int(self.values_given["limit"]), facts, edges, levels, seen).run(state.start)
@@ -125,8 +129,25 @@ class BFS(Monotone):
         return True
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
-        reached, depth = vertices.reach(columns["distance"], INT_MAX)
+        distances = columns["distance"]
+        if distances.size <= sizes.now.few_arcs:
+            found = distances[distances != INT_MAX]
+            return {"reached": found.size, "depth": int(found.max(initial=0))}
+        reached, depth = vertices.reach(distances, INT_MAX)
         return {"reached": reached, "depth": depth}
+
+
+def search_few(distances: Array, front: Array, limit: int, edges: NearEdges, seen: Seen) -> None:
+    """A breadth-first search without kernels, which would have to be compiled, from the vertices `front`."""
+    begins, ends = edges.lists.arrays
+    level = 0
+    while front.size and level < limit:
+        slots = np.concatenate([np.arange(begins[v], ends[v]) for v in front.tolist()])
+        seen(front.size, slots.size)
+        level += 1
+        heads = np.unique(edges.targets[slots])
+        front = heads[distances[heads] == INT_MAX]
+        distances[front] = level
 
 
 class Search:
