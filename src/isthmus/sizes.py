@@ -72,7 +72,7 @@ class Sizes:
     result_bytes: int = 1 << 20  # bytes of a result written at once, beyond the first row
 
     # Programs
-    few_arcs: int = 1 << 12  # vertices and arcs of a graph that NumPy searches: kernels are faster, but take a second to compile on first use
+    few_arcs: int = 1 << 12  # vertices and arcs of a graph that NumPy searches: kernels are faster, but take a second to compile
     search_alone: int = 1 << 9  # edges; a smaller BFS level is followed by one thread
     search_levels: int = 1 << 12  # BFS levels per call
     bucket_entries: int = 2  # bucket entries per vertex: a vertex may be in several buckets
