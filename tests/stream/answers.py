@@ -62,11 +62,11 @@ def hits(graph: Any, source: Any, weight: bool = False) -> dict[Any, float]:
     return dict(zip(names, np.linalg.solve(np.eye(len(names)) - 0.8 * steps.T, start).tolist(), strict=True))
 
 
-def walks(graph: Any, weight: bool = False) -> dict[Any, float]:
+def walks(graph: Any, weight: bool = False, alpha: float = ALPHA) -> dict[Any, float]:
     names = list(graph)
     if not names:
         return {}
-    scores = np.linalg.solve(np.eye(len(names)) - ALPHA * matrix(graph, weight).T, np.ones(len(names)))
+    scores = np.linalg.solve(np.eye(len(names)) - alpha * matrix(graph, weight).T, np.ones(len(names)))
     return dict(zip(names, (scores / np.linalg.norm(scores)).tolist(), strict=True))
 
 
@@ -108,8 +108,8 @@ class Case:
         return getattr(ist, self.algorithm)(graph, **self.options)
 
 
-def cases(s: Any, weighted: bool = True) -> list[Case]:
-    """All maintained programs; `s` is a vertex that is never removed."""
+def cases(s: Any, weighted: bool = True, alpha: float = ALPHA) -> list[Case]:
+    """All maintained programs; `s` is a vertex that is never removed. `alpha`: of Katz."""
     own = (s,)
     known = [
         Case("bfs", {"source": s}, lambda g: lengths(g, s, False), sources=own),
@@ -121,7 +121,7 @@ def cases(s: Any, weighted: bool = True) -> list[Case]:
         Case("pagerank", {"tol": TOL}, ranks, TOL),
         Case("pagerank", {"tol": TOL, "personalization": {s: 2.0}}, lambda g: ranks(g, personal={s: 1.0}), TOL, "own", own),
         Case("php", {"source": s, "tol": TOL}, lambda g: hits(g, s), TOL, sources=own),
-        Case("katz", {"alpha": ALPHA, "tol": TOL}, walks, 8 * TOL),
+        Case("katz", {"alpha": alpha, "tol": TOL}, lambda g: walks(g, alpha=alpha), 8 * TOL),
         Case("multi_source_bfs", {"sources": [s]}, lambda g: lengths(g, s, False), sources=own),
         Case("personalized_pagerank", {"sources": [s], "tol": TOL}, lambda g: ranks(g, personal={s: 1.0}), TOL, sources=own),
         Case("core_number", {}, cores),
@@ -131,7 +131,7 @@ def cases(s: Any, weighted: bool = True) -> list[Case]:
         known += [
             Case("pagerank", {"tol": TOL, "weight": True}, lambda g: ranks(g, True), TOL, "by weight"),
             Case("php", {"source": s, "tol": TOL, "weight": True}, lambda g: hits(g, s, True), TOL, "php by weight", own),
-            Case("katz", {"alpha": ALPHA, "tol": TOL, "weight": True}, lambda g: walks(g, True), 8 * TOL, "katz by weight"),
+            Case("katz", {"alpha": alpha, "tol": TOL, "weight": True}, lambda g: walks(g, True, alpha), 8 * TOL, "katz by weight"),
         ]
     names = {case.algorithm for case in known}
     live = [name for name in ALGORITHMS.names() if ALGORITHMS[name].live is not None]

@@ -20,6 +20,7 @@ class MaintainedBySource(Maintained):
         self.asked, self.name, self.columns = asked, name or asked.name, asked.columns
         self.sources = tuple(asked.sources)
         self._parts = {column: make(program, session, self.name) for column, program in asked.programs.items()}
+        self.compares_whole, self.tolerance = self._each[0].compares_whole, self._each[0].tolerance
 
     @property
     def _each(self) -> list[Maintained]:
@@ -35,6 +36,7 @@ class MaintainedBySource(Maintained):
     def begin(self) -> None:
         for part in self._each:
             part.begin()
+        self._add_efforts()
 
     def refuse(self, change: Change) -> None:
         for part in self._each:
@@ -47,6 +49,9 @@ class MaintainedBySource(Maintained):
     def compute(self, change: Change) -> None:
         for part in self._each:
             part.compute(change)
+        self._add_efforts()
+
+    def _add_efforts(self) -> None:
         efforts = [part.effort for part in self._each]
         self.effort = Effort(
             sum(each.affected for each in efforts), sum(each.edges_read for each in efforts),

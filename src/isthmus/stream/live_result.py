@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from isthmus.graph.changing_ids import ascending
+from isthmus.graph.changing_ids import Naming
 from isthmus.programs.algorithm import Answer
-from isthmus.programs.column import column_of
 from isthmus.programs.program import Facts
 from isthmus.runtime.result import Result
 from isthmus.runtime.trace import Trace
-from isthmus.stream.maintained import Array, Differences, Maintained
+from isthmus.stream.comparing import Earlier, compared, written
+from isthmus.stream.maintained import Array, Differences
 
 if TYPE_CHECKING:
     from isthmus.stream.publication import Publication
@@ -25,9 +23,15 @@ if TYPE_CHECKING:
 class LiveResult:
     """The answer of a maintained program after batch `number`. It offers what a `Result` does, and `changes()`."""
 
-    def __init__(self, publication: Publication, number: int, facts: Facts, snapshot: Any, differences: tuple[Differences, ...]) -> None:
+    def __init__(
+        self, publication: Publication, number: int, facts: Facts, snapshot: Any, differences: tuple[Differences, ...] = (),
+        naming: Naming | None = None, earlier: Earlier | None = None,
+    ) -> None:  # fmt: skip
+        """`naming` has the ids of the vertices in `differences`; `earlier`: the batch before, if whole answers must be compared."""
         self.number = number
         self._publication, self._facts, self._snapshot, self._differences = publication, facts, snapshot, differences
+        self._naming, self._earlier = naming or publication.program.graph.changing_ids.naming, earlier
+        self._arrays: tuple[Array, ...] = ()  # published ones, for comparing whole answers
         self._result: Result | None = None
         self._changes: dict[str, Array] | None = None
 
@@ -46,11 +50,19 @@ class LiveResult:
         return self._result is not None
 
     def make(self, arrays: tuple[Array, ...]) -> None:
+        if self._earlier is not None:
+            self._arrays = tuple(array.copy() for array in arrays)
+        self._result = self._made(arrays, self._facts, self._snapshot)
+
+    def _made(self, arrays: tuple[Array, ...], facts: Facts, snapshot: Any) -> Result:
         program = self._publication.program
-        columns, figures = program.answer(arrays, self._facts)
+        columns, figures = program.answer(arrays, facts)
         answer = Answer(columns, program.columns, figures)
-        facts = {"algorithm": program.name, "batch": self.number, "result": figures}
-        self._result = Result(program.name, self._snapshot, answer, Trace(), facts)
+        return Result(program.name, snapshot, answer, Trace(), {"algorithm": program.name, "batch": self.number, "result": figures})
+
+    def as_earlier(self, arrays: tuple[Array, ...] | None) -> Earlier:
+        """What the next result is compared with."""
+        return Earlier(self._facts, self._snapshot, arrays)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -72,26 +84,14 @@ class LiveResult:
         An answer for several sources has the column `source` as well.
         """
         if self._changes is None:
-            self._changes = named(self._publication.program, self._differences)
+            self._changes = self._compared() if self._earlier is not None else self._written()
         return self._changes
 
-    def name_changes(self, changes: dict[str, Array] | None) -> None:
-        """Use changes that were named before vertices got other numbers."""
-        self._changes = changes
+    def _written(self) -> dict[str, Array]:
+        return written(self._publication.program, self._differences, self._naming)
 
-
-def named(program: Maintained, found: tuple[Differences, ...]) -> dict[str, Array]:
-    """Differences by user id, in the order of the ids of the program's graph as it is now."""
-    column = column_of(program.columns, program.main)
-    vertices, old, new = (joined([getattr(each, name) for each in found]) for name in ("vertices", "old", "new"))
-    users = program.graph.changing_ids.users()[vertices.astype(np.int64)]
-    order = ascending(users)
-    table = {"vertex": users[order], "old": column.masked(old[order]), "new": column.masked(new[order])}
-    if program.sources:
-        which = np.repeat(np.arange(len(found)), [each.vertices.size for each in found])
-        table["source"] = np.array(program.sources)[which[order]]
-    return table
-
-
-def joined(parts: list[Array]) -> Array:
-    return np.concatenate(parts) if parts else np.empty(0)
+    def _compared(self) -> dict[str, Array]:
+        now, earlier = self.result(), self._earlier
+        assert earlier is not None
+        before = self._made(earlier.arrays_before(self._arrays, self._differences), earlier.facts, earlier.snapshot)
+        return compared(self._publication.program, before, now, self._differences, self._naming)

@@ -51,6 +51,8 @@ class Maintained(ABC):
     name: str
     columns: tuple[Column, ...]
     qualification: Qualification | None = None  # of a user's program
+    tolerance = 0.0  # relative changes of values that scaling alone has changed and that need not be told
+    compares_whole = False  # whether a value may change though the batch has not written it: by scaling, or by another name
     sources: tuple[Any, ...] = ()  # of an answer with one published array per source: which source each belongs to
 
     def __init__(self, session: Session) -> None:

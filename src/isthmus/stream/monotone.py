@@ -44,6 +44,7 @@ class MaintainedMonotone(Maintained):
         self.program, self.name, self.columns = program, name or program.name, program.columns
         arguments = program.message.arguments
         self._by_degree = "degree" in arguments
+        self.compares_whole = self._labels
         self._by_place = "vertex" in arguments or (program.initial == "vertex" and not self._labels)
 
     @property

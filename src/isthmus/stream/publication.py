@@ -12,7 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from isthmus.graph.change import Change
-from isthmus.stream.live_result import LiveResult, named
+from isthmus.stream.live_result import LiveResult
 from isthmus.stream.maintained import Array, Differences
 
 if TYPE_CHECKING:
@@ -28,12 +28,11 @@ class Publication:
         self._number = program.graph.number
         self._replaced: deque[tuple[int, tuple[Differences, ...]]] = deque()  # by batch, the oldest first
         self._older: weakref.WeakSet[LiveResult] = weakref.WeakSet()
-        self.current = self._result(())
+        self.current = self._remembered(LiveResult(self, self._number, program.facts(), program.graph.snapshot))
 
-    def _result(self, differences: tuple[Differences, ...]) -> LiveResult:
-        found = LiveResult(self, self._number, self.program.facts(), self.program.graph.snapshot, differences)
-        self._older.add(found)
-        return found
+    def _remembered(self, result: LiveResult) -> LiveResult:
+        self._older.add(result)
+        return result
 
     def take(self, change: Change) -> None:
         """Bring the published arrays up to date, while removed vertices still have their numbers."""
@@ -42,19 +41,21 @@ class Publication:
                 for result in list(self._older):
                     if not result.is_made:
                         result.make(self.arrays_at(result.number))
-                    result.changes()
                 self._replaced.clear()
+            before = self.arrays_at(self._number) if change.removed.size else None
             self._taken = self.program.publish()
             if not change.removed.size:
                 self._replaced.append((change.number, self._taken))
-            self._named = named(self.program, self._taken) if change.removed.size else None
+            whole = self.program.compares_whole or change.added.size or change.removed.size
+            self._earlier = self.current.as_earlier(before) if whole else None
+            self._naming = self.program.graph.changing_ids.naming
 
     def present(self, change: Change) -> None:
         """Let readers see the state after a batch."""
         with self.lock:
             self._number = change.number
-            self.current = self._result(self._taken)
-            self.current.name_changes(self._named)
+            facts, snapshot = self.program.facts(), self.program.graph.snapshot
+            self.current = self._remembered(LiveResult(self, change.number, facts, snapshot, self._taken, self._naming, self._earlier))
             self._make_older()
             oldest = min((result.number for result in self._older if not result.is_made), default=change.number)
             while self._replaced and self._replaced[0][0] <= oldest:

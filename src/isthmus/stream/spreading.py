@@ -33,11 +33,12 @@ class MaintainedSpreading(MaintainedResiduals):
     """Values and residuals, and the divisors that vertices sent with."""
 
     program: Spreading
+    compares_whole = True  # many are scaled
 
     def __init__(self, program: Spreading, session: Session, name: str | None = None) -> None:
         super().__init__(session)
         self.program, self.name, self.columns = program, name or program.name, program.columns
-        self.bounds_each = program.bounds_each
+        self.bounds_each, self.tolerance = program.bounds_each, program.tol
 
     def begin(self) -> None:
         facts, n = self.facts(), self.graph.vertices
