@@ -79,3 +79,53 @@ def send_values(
                 v = int64(targets[e])
                 if v != absorber:
                     atomic_add(residual, v, more * weights[e] if weights.size else more)
+
+
+@kernel
+def spread_densest(
+    starts: Any, density: Any, left: Any, enough: Any, most: Any, begins: Any, ends: Any, targets: Any, weights: Any, values: Any,
+    residual: Any, divisors: Any, factor: Any, absorber: Any, marks: Any, queue: Any,
+) -> Any:  # fmt: skip
+    """Follow vertices with more than `density` of |residual| per edge (plus one), in order of arrival, beginning with `starts`.
+
+    `left` is the sum of all |residual|; it ends when that is `enough`, when no such vertex is left, or after about `most` edges. `marks` is
+    zero, and is left so. Returns the vertices and edges followed, the sum of |value| of these vertices, and what is left.
+    """
+    head = edges = vertices = int64(0)
+    used = int64(starts.size)
+    total = 0.0
+    for i in range(used):
+        queue[i] = starts[i]
+        marks[int64(starts[i])] = 1
+    while used > 0 and left > enough and edges < most:
+        u = int64(queue[head])
+        head = head + 1 if head + 1 < queue.size else 0
+        used -= 1
+        marks[u] = 0
+        delta = residual[u]
+        residual[u] = 0.0
+        values[u] += delta
+        left -= abs(delta)
+        total += abs(values[u])
+        vertices += 1
+        edges += ends[u] - begins[u]
+        if divisors[u] <= 0:
+            continue
+        x = factor * delta / divisors[u]
+        for e in range(begins[u], ends[u]):
+            v = int64(targets[e])
+            if v == absorber:
+                continue
+            before = residual[v]
+            after = before + (x * weights[e] if weights.size else x)
+            residual[v] = after
+            left += abs(after) - abs(before)
+            if marks[v] == 0 and abs(after) > density * (ends[v] - begins[v] + 1):
+                marks[v] = 1
+                at = head + used
+                queue[at if at < queue.size else at - queue.size] = v
+                used += 1
+    for _ in range(used):
+        marks[int64(queue[head])] = 0
+        head = head + 1 if head + 1 < queue.size else 0
+    return vertices, edges, total, left

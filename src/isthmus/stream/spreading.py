@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.graph.change import Change
 from isthmus.kernels import deltas, packed
 from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
@@ -20,12 +21,14 @@ from isthmus.programs.program import Facts
 from isthmus.programs.spreading import LOWER, Spreading
 from isthmus.runtime.session import Session
 from isthmus.stream.maintained import Array, Effort
-from isthmus.stream.residuals import NO_WEIGHTS, MaintainedResiduals
+from isthmus.stream.residuals import NO_WEIGHTS, ROUNDING, MaintainedResiduals
 
 EPSILON = float(np.finfo(np.float64).eps)
 LARGEST = 1.05  # of strength ÷ divisor: with more, vertices would send more than they have, and scores might grow without end
 ROUNDED = 0.05  # of the allowed error, for rounding; then residuals are computed anew
 STRENGTH_ERROR = 1e-12  # relative error of a sum of weights at which it is summed anew
+ROOM = 0.75  # of the allowed error, for residuals when the bound had to be restored
+STEP = 4.0  # by which the density of residuals that are followed falls
 WAITING = 0.25  # of the allowed error, for messages that are off; when it is used up, half of that is corrected
 
 
@@ -51,20 +54,13 @@ class MaintainedSpreading(MaintainedResiduals):
         self._behind = np.empty(0, np.int64)  # vertices whose divisor is not their strength
         self.program.off = 0.0
         self._build(facts)
-        self._go_on(state.start)
-        self._leave_room()
+        if self.graph.vertices:
+            self._run(state.start)
+            self._go_on()
+            if not self.bounds_each:
+                self._lower()  # so that the next batches find room in the bound
+                self._holds()
         self._published = self._scores()
-
-    def _leave_room(self) -> None:
-        """Go on until small residuals everywhere satisfy the bound, with room for what batches add; they then stay where they matter."""
-        n = self.graph.vertices
-        if self.bounds_each or not n:
-            return
-        residual, (factor, threshold, absorber) = np.abs(self.state.arrays[1][:n]), self.state.params
-        allowed = self.program.allowed(float(np.abs(self._scores()).sum()))
-        threshold = min(threshold, LOWER * (1 - WAITING) * allowed / n)
-        self.state.params = (factor, threshold, absorber)
-        self._go_on(np.flatnonzero(residual > threshold))
 
     def _strengths(self) -> Array:
         """Each vertex's sum of weights."""
@@ -89,11 +85,12 @@ class MaintainedSpreading(MaintainedResiduals):
         before = self._published.size
         self._arrive(before)
         self._shift(change)
+        self._catch_up()
         if self._lost > self._rounding_allowed():
             self._derive()
-        self._catch_up()
+            self._catch_up()
         self.effort.correction = time.perf_counter() - start
-        self._go_on(self._active())
+        self._go_on()
         self.effort.computation = time.perf_counter() - start - self.effort.correction
 
     def _arrive(self, before: int) -> None:
@@ -125,6 +122,8 @@ class MaintainedSpreading(MaintainedResiduals):
             self._behind = np.union1d(self._behind, tails)
         factor, threshold, absorber = self.state.params
         given = (values, residual, divisors, factor, threshold, absorber, self._marks)
+        sent = np.abs(values[out.vertices] * amounts) / np.where(divisors[out.vertices] > 0, divisors[out.vertices], np.inf)
+        self._lost += ROUNDING * factor * float(sent.max(initial=0.0) if self.bounds_each else sent.sum())
         self.in_parts(lambda a, b: deltas.shift_arcs(out.vertices, out.others, amounts, a, b, *given), out.vertices.size)
         self.effort.edges_read += int(out.vertices.size)
 
@@ -193,16 +192,55 @@ class MaintainedSpreading(MaintainedResiduals):
         given = (begins, ends, targets, weights, self._strength, values, residual, divisors, *self.state.params, self._marks)
         self.effort.edges_read += int(sum(self.in_parts(lambda a, b: deltas.shift_lists(rows, a, b, *given), rows.size)))
 
-    def _go_on(self, start: Array | None) -> None:
-        """Run from these vertices (a mask, or None: all) until the bound holds; few by one thread."""
-        n = self.graph.vertices
-        while n and (start is None or start.size):
-            if start is None or start.dtype == np.bool_:
+    def _go_on(self) -> None:
+        """Propagate until the bound holds."""
+        if self.bounds_each:
+            while (start := self._active()).size:
+                if not self._follow(start):
+                    self._run(self._take_marked())
+            return
+        self._take_marked()
+        while not self._holds():
+            if not self._lower() and (start := self._active()).size:
                 self._run(start)
-            elif not self._follow(start):
-                self._run(self._take_marked())
             self._catch_up()
-            start = self._active()
+
+    def _remaining(self) -> tuple[float, float]:
+        """The sum of |residual|, and what it may be together with what messages are off by."""
+        n = self.graph.vertices
+        left = float(np.abs(self.state.arrays[1][:n]).sum())
+        return left, self.program.allowed(float(self.state.arrays[0][:n].sum()) + left)
+
+    def _holds(self) -> bool:
+        left, allowed = self._remaining()
+        self.program.error_bound = self.program.bound(left + self.program.off, allowed)
+        self.program.converged = left + self.program.off <= allowed or not left
+        return self.program.converged
+
+    def _lower(self) -> bool:
+        """Let one thread lower the sum of residuals to what the bound needs and a little more; False: this takes too many edges.
+
+        When a vertex sends its residual, a fixed share of it is gone, at the cost of its edges. So those with much of it per edge go first.
+        """
+        n, (factor, _, absorber) = self.graph.vertices, self.state.params
+        left, allowed = self._remaining()
+        enough, most = max(ROOM * allowed - self.program.off, 0.1 * allowed), sizes.now.settled_alone
+        values, residual, _, divisors = self.state.arrays
+        begins, ends, targets, weights = self.graph.sides["out"].arrays()
+        if self._queue.size < n:
+            self._queue = np.empty(self._room, np.uint32)
+        given = (begins, ends, targets, weights if self._weighted else NO_WEIGHTS, values, residual, divisors, factor, absorber)
+        density = None
+        while left > enough and most > 0:
+            densities = np.abs(residual[:n]) / (ends[:n] - begins[:n] + 1)
+            density = (float(densities.max()) if density is None else density) / STEP
+            starts = np.flatnonzero(densities > density)
+            vertices, edges, total, left = deltas.spread_densest(starts, density, left, enough, most, *given, self._marks, self._queue)
+            self.effort.edges_read += int(edges)
+            self.effort.affected += int(vertices)
+            self._lost += ROUNDING * float(total)
+            most -= int(edges)
+        return bool(left <= enough)
 
     def _run(self, start: Array | None) -> None:
         program, state = self._execute(start)
