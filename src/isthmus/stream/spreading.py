@@ -28,6 +28,7 @@ LARGEST = 1.05  # of strength ÷ divisor: with more, vertices would send more th
 ROUNDED = 0.05  # of the allowed error, for rounding; then residuals are computed anew
 STRENGTH_ERROR = 1e-12  # relative error of a sum of weights at which it is summed anew
 ROOM = 0.75  # of the allowed error, for residuals when the bound had to be restored
+ALONE = 16  # times the edges that one thread follows elsewhere; by density it needs half of those of the loop of every run
 STEP = 4.0  # by which the density of residuals that are followed falls
 WAITING = 0.25  # of the allowed error, for messages that are off; when it is used up, half of that is corrected
 
@@ -224,7 +225,7 @@ class MaintainedSpreading(MaintainedResiduals):
         """
         n, (factor, _, absorber) = self.graph.vertices, self.state.params
         left, allowed = self._remaining()
-        enough, most = max(ROOM * allowed - self.program.off, 0.1 * allowed), sizes.now.settled_alone
+        enough, most = max(ROOM * allowed - self.program.off, 0.1 * allowed), ALONE * sizes.now.settled_alone
         values, residual, _, divisors = self.state.arrays
         begins, ends, targets, weights = self.graph.sides["out"].arrays()
         if self._queue.size < n:
