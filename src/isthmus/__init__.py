@@ -25,6 +25,7 @@ _WHERE = {
     "run": ("isthmus.runtime.public", "run"),
     "session": ("isthmus.runtime.session", "session"),
     "stream": ("isthmus.stream.live", "stream"),
+    "make_workload": ("isthmus.stream.making", "make_workload"),
     "compare": ("isthmus.runtime.compare", "compare"),
     "plan": ("isthmus.runtime.plan", "plan"),
     "algorithm": ("isthmus.programs.algorithm", "algorithm"),
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from isthmus.runtime.plan import plan
     from isthmus.runtime.public import run
     from isthmus.runtime.session import Session, session
+    from isthmus.stream.making import make_workload
 
 
 def __getattr__(name: str) -> Any:

@@ -15,7 +15,7 @@ if __name__ == "__main__":
 import typer
 
 import isthmus
-from isthmus.cli import calibrate, compare, demo, generate, graphs, plan, run
+from isthmus.cli import calibrate, compare, demo, generate, graphs, plan, run, stream
 from isthmus.errors import IsthmusError
 from isthmus.kernels import compiling
 from isthmus.messages import in_shell
@@ -32,6 +32,7 @@ run.register(app)
 compare.register(app)
 plan.register(app)
 calibrate.register(app)
+stream.register(app)
 demo.register(app)
 
 
@@ -104,7 +105,7 @@ def misused(error: Any) -> NoReturn:
     if type(error).__name__ == "NoArgsIsHelpError":  # the help has been shown
         sys.exit(error.exit_code)
     context = getattr(error, "ctx", None)
-    command = context.command_path if context else "isthmus"
+    command = context.command_path.strip() if context else "isthmus"
     text = error.format_message().rstrip(".")
     near = nearest(context.command, context, error) if context else None
     stop(f"{text.split(' (')[0]}; did you mean {near}?" if near else f"{text} (see {command} --help)", error.exit_code)

@@ -23,6 +23,7 @@ DEFAULTS: dict[int, Any] = {
 }  # fmt: skip
 heard: list[int] = []
 checkpoints: list[Path] = []  # folders that stay after an interrupted command
+kept: list[str] = []  # what else an interrupted command leaves, as text for people
 leaving = False  # the command is ending because of an error or a signal: further signals change nothing
 
 
@@ -93,6 +94,6 @@ def left() -> str:
     """What an interrupted command leaves behind, as text for people."""
     from isthmus.runtime.checkpoint import found
 
-    for newest in [kept for folder in checkpoints for kept in found(folder)[-1:]]:
+    for newest in [last for folder in checkpoints for last in found(folder)[-1:]]:
         return f"run the same command again to resume from {newest}"
-    return "nothing was changed"
+    return kept[-1] if kept else "nothing was changed"

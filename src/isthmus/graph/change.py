@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,11 +13,16 @@ from isthmus.kernels import arcs
 from isthmus.kernels.packed import DELETE, INSERT
 
 
+def plain_row(row: int) -> str:
+    return f"row {row}"
+
+
 @dataclass
 class Edits:
     """A batch as its sender wrote it, in order of arrival: per row a wish (INSERT, DELETE, REWEIGH) and an edge by user ids.
 
-    `added` and `removed` are vertices. A vertex of an inserted edge need not be added.
+    `added` and `removed` are vertices. A vertex of an inserted edge need not be added. `where`, `where_added` and `where_removed` name
+    a row in the sender's words, for messages.
     """
 
     wishes: Array
@@ -25,9 +31,17 @@ class Edits:
     weights: Array | None = None
     added: Array | None = None
     removed: Array | None = None
+    where: Callable[[int], str] = plain_row
+    where_added: Callable[[int], str] = plain_row
+    where_removed: Callable[[int], str] = plain_row
 
     def __len__(self) -> int:
         return int(self.wishes.size)
+
+    @property
+    def changes(self) -> int:
+        """Edges and vertices."""
+        return len(self) + sum(int(users.size) for users in (self.added, self.removed) if users is not None)
 
 
 @dataclass

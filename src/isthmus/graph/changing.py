@@ -222,7 +222,9 @@ class ChangingGraph(Graph):
             there = ids.numbers(added) != UNKNOWN
             counts["vertices_repeated"] = int(np.count_nonzero(there))
             if strict and there.any():
-                raise BatchError(f"vertex {added[there].tolist()[0]!r} is to be added, and exists already")
+                user = added[there].tolist()[0]
+                row = edits.where_added(asked[0].tolist().index(user))
+                raise BatchError(f"{row}: vertex {user!r} is to be added, and exists already; nothing was applied (strict)")
             added = added[~there]
         self._check_range(added)
         removed = self._removed(edits, strict, counts)
@@ -254,7 +256,9 @@ class ChangingGraph(Graph):
         numbers = self.changing_ids.numbers(users)
         counts["missing"] += int(np.count_nonzero(numbers == UNKNOWN))
         if strict and counts["missing"]:
-            raise BatchError(f"vertex {users[numbers == UNKNOWN].tolist()[0]!r} is to be removed, and does not exist")
+            user = users[numbers == UNKNOWN].tolist()[0]
+            row = edits.where_removed(edits.removed.tolist().index(user))
+            raise BatchError(f"{row}: vertex {user!r} is to be removed, and does not exist; nothing was applied (strict)")
         return np.sort(numbers[numbers != UNKNOWN])
 
     def _weights_of(self, edits: Edits) -> Array:
@@ -307,7 +311,7 @@ class ChangingGraph(Graph):
         row = int(odd.min())
         u, v = edits.sources[row : row + 1].tolist()[0], edits.targets[row : row + 1].tolist()[0]
         what = "is to be inserted, and exists already" if row == odd[0] else "does not exist"
-        return BatchError(f"row {row}: the edge {u!r} -> {v!r} {what}; nothing was applied (strict)")
+        return BatchError(f"{edits.where(row)}: the edge {u!r} -> {v!r} {what}; nothing was applied (strict)")
 
     def _change(
         self, us: Array, vs: Array, actions: Array, weights: Array, old: Array, added: Array, removed: Array, counts: dict[str, int]

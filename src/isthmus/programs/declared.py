@@ -44,6 +44,7 @@ class Monotone(Program):
     """
 
     spread_array = 0
+    weights_from_0 = False  # whether it needs weights of at least 0
 
     def __init__(self, message: Message, initial: Any, combine: str, start: Any, column: str, sides: tuple[str, ...]) -> None:
         if combine not in COMBINE:

@@ -48,6 +48,7 @@ class SSSP(Monotone):
 
     columns = (Column("distance"),)
     solve_bytes = 17  # two entries in buckets, distances of 32 bits, and those relaxed
+    weights_from_0 = True
 
     def __init__(self, source: Any, cutoff: float | None = None) -> None:
         super().__init__(real.message, real.initial, real.combine, real.start_value, real.column, real.sides)

@@ -48,12 +48,21 @@ def to_repeat(
     """What is needed to repeat a run, as JSON knows it."""
     usual = {parameter.name: parameter.default for parameter in algorithm.parameters}
     given = {**dict(zip(usual, args, strict=False)), **named}
+    found = origin(graph, date)
+    return {
+        **found,
+        "command": found["command"] or call_of(algorithm, given, graph, settings),
+        "options": {name: simple(given.get(name, default)) for name, default in usual.items()},
+        "run": {**{each.name: simple(getattr(settings, each.name)) for each in fields(settings)}, "threads": threads},
+    }
+
+
+def origin(graph: Snapshot, date: str) -> dict[str, Any]:
+    """What identifies any work on a graph; `command` is None outside the shell."""
     return {
         "isthmus": __version__,
         "date": date,
-        "command": shell[0] if shell else call_of(algorithm, given, graph, settings),
-        "options": {name: simple(given.get(name, default)) for name, default in usual.items()},
-        "run": {**{each.name: simple(getattr(settings, each.name)) for each in fields(settings)}, "threads": threads},
+        "command": shell[0] if shell else None,
         "graph": {"path": str(graph.path.absolute()) if graph.path else None, "checksum": graph.identity() if graph.on_disk else None},
     }
 

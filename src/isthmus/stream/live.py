@@ -11,21 +11,29 @@ also for readers in other threads.
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from isthmus.errors import OptionError
+from isthmus.checks import finite_above_0, whole
+from isthmus.errors import BatchError, BudgetError, OptionError
 from isthmus.graph.change import Change, Edits
 from isthmus.graph.changing import ChangingGraph
 from isthmus.graph.graph import Graph, open_graph
+from isthmus.kernels.compiling import clock
+from isthmus.memory import Budget, format_size
+from isthmus.messages import option
 from isthmus.runtime.session import Session, check_graph
-from isthmus.stream.batch import edits_of
+from isthmus.stream.batch import edits_in_order, edits_of
+from isthmus.stream.checking import differences
+from isthmus.stream.columns import Kinds
+from isthmus.stream.following import arrivals
 from isthmus.stream.live_result import LiveResult
 from isthmus.stream.maintained import Maintained
 from isthmus.stream.publication import Publication
+from isthmus.stream.sources import open_updates
+from isthmus.stream.tables import edits_of_table
 from isthmus.stream.wanted import maintained
 
 
@@ -35,26 +43,60 @@ class BatchReport:
 
     number: int
     counts: dict[str, int]
-    seconds: dict[str, float]  # update, correction, computation, total
+    seconds: dict[str, float]  # read, update, correction, computation, publication, total
     programs: dict[str, dict[str, int]] = field(default_factory=dict)  # vertices affected and edges read, by program
+    changes: int = 0  # rows of the batch
+    arrival: float | None = None  # seconds in which the batch arrived; None where that is not known
+
+    @property
+    def rate(self) -> float:
+        """Changes per second that batches like this one can be applied at."""
+        return self.changes / max(self.seconds["total"], 1e-9)
+
+    @property
+    def arrival_rate(self) -> float | None:
+        """Changes per second that arrive."""
+        return self.changes / self.arrival if self.arrival else None
+
+    @property
+    def keeps_up(self) -> bool | None:
+        """Whether the batch was applied in less time than it took to arrive (Grapin, section 7.4)."""
+        return None if self.arrival is None else self.seconds["total"] <= self.arrival
 
     def as_dict(self) -> dict[str, Any]:
-        return {"batch": self.number, **self.counts, "seconds": self.seconds, "programs": self.programs}
+        return {
+            "batch": self.number, "changes": self.changes, **self.counts, "seconds": self.seconds, "programs": self.programs,
+            "rate": self.rate, "arrival": {"seconds": self.arrival, "rate": self.arrival_rate, "keeps_up": self.keeps_up},
+        }  # fmt: skip
 
 
 class Live:
     """A changing graph with programs that are kept current. Use it as a context manager, or close it."""
 
-    def __init__(self, graph: Graph, programs: Iterable[Any], *, threads: int | None = None, align: bool | None = None) -> None:
+    def __init__(
+        self, graph: Graph, programs: Iterable[Any] = (), *, threads: int | None = None, memory: str | int | None = None,
+        align: bool | None = None,
+    ) -> None:  # fmt: skip
+        self.budget = Budget(memory).limit
+        check_room(graph, graph.edge_bytes * (2 if graph.directed else 1), self.budget)  # before they are loaded
         self.graph = ChangingGraph(graph, threads, align)
-        self.session = Session(self.graph, threads=threads)
+        try:
+            check_room(graph, self.graph_bytes, self.budget)
+            self.session = Session(self.graph, threads=threads, memory=self.budget - self.graph_bytes)
+        except BaseException:
+            self.graph.close()
+            raise
         self._lock = threading.RLock()  # of batches
         self._published = threading.Lock()  # of what readers see
         self._publications: dict[str, Publication] = {}
         self._programs: dict[str, Maintained] = {}
+        self._asked: dict[str, Any] = {}
+        self._broken = False  # a batch was stopped while it was applied
         try:
             for wanted in programs:
-                self._add(maintained(wanted, self.session))
+                program = maintained(wanted, self.session)
+                self._add(program)
+                self._asked[program.name] = wanted
         except BaseException:
             self.close()
             raise
@@ -62,10 +104,17 @@ class Live:
     def _add(self, program: Maintained) -> None:
         if program.name in self._programs:
             raise OptionError(f"two programs are called {program.name}; give one of them a name: name='...'")
+        if program.needs_weights_from_0() and self.graph.weighted and self.graph.negative_weights:
+            raise OptionError(f"{program.name} needs weights of at least 0, and {self.graph} has negative ones")
         with self.graph.reading():
             program.begin()
         self._programs[program.name] = program
         self._publications[program.name] = Publication(program)
+
+    @property
+    def graph_bytes(self) -> int:
+        """Memory that the graph takes."""
+        return sum(side.bytes for side in {id(side): side for side in self.graph.sides.values()}.values())
 
     @property
     def number(self) -> int:
@@ -83,44 +132,96 @@ class Live:
         return iter(self._programs)
 
     def apply(
-        self, inserts: Any = None, deletes: Any = None, updates: Any = None, *, add_vertices: Any = None, remove_vertices: Any = None,
-        strict: bool = False,
+        self, inserts: Any = None, deletes: Any = None, updates: Any = None, *, batch: Any = None, add_vertices: Any = None,
+        remove_vertices: Any = None, strict: bool = False,
     ) -> BatchReport:  # fmt: skip
         """Apply a batch: deletes first, then inserts, then updates (new weights of existing edges).
 
-        Edges are arrays (sources, targets[, weights]), pairs, or any Arrow-speaking table. Inserting an edge that exists gives it
-        the new weight; deleting one that does not exist does nothing; both are counted. `strict`: they are errors, and nothing is
-        applied.
+        Each is (sources, targets[, weights]), a list of pairs or triples, a table with columns source, target and weight, or a file of
+        one. Or `batch`, a table or file that has a column op as well: insert, delete, update, add_vertex or remove_vertex; its rows
+        are applied in order.
+        Inserting an edge that exists gives it the new weight; deleting one that does not exist does nothing; both are counted. `strict`:
+        they are errors. After an error nothing was applied.
         """
-        edits = edits_of(self.graph.changing_ids.kind, self.graph.weighted, inserts, deletes, updates, add_vertices, remove_vertices)
-        return self.apply_edits(edits, strict)
+        start = clock()
+        kinds = self.kinds()
+        if batch is None:
+            edits = edits_of(kinds, add_vertices, remove_vertices, inserts=inserts, deletes=deletes, updates=updates)
+        elif any(each is not None for each in (inserts, deletes, updates, add_vertices, remove_vertices)):
+            raise OptionError("give a batch as a whole, or inserts, deletes, updates and vertices, not both")
+        else:
+            edits = edits_in_order(batch, kinds)
+        return self.apply_edits(edits, strict, clock() - start)
 
-    def apply_edits(self, edits: Edits, strict: bool = False) -> BatchReport:
-        """Apply a batch whose rows are in order of arrival."""
+    def follow(
+        self, updates: Any, *, batch: int | None = None, window: float | None = None, format: str | None = None, strict: bool = False
+    ) -> Iterator[BatchReport]:
+        """Apply updates batch by batch, and report each: `for report in live.follow("changes.csv"): ...`.
+
+        `updates` is a file, a table, an Arrow reader, or "-" for standard input, with the columns of `apply(batch=...)`. A column time
+        tells when rows arrived. `batch`: rows per batch (100,000). `window`: seconds of arrival per batch instead; from a pipe a batch
+        is applied after one second at the latest, without it. `format`: csv, jsonl, parquet or arrow, if the name does not tell.
+        """
+        if batch is not None:
+            whole("batch", batch, 1)
+        if window is not None:
+            finite_above_0("window", window)
+        source = open_updates(updates, self.kinds(), format)
+        try:
+            for arrival in arrivals(source, batch, window):
+                start, rows = clock(), arrival.rows
+                edits = edits_of_table(rows.table(), self.kinds(), rows.name, rows.where)
+                report = self.apply_edits(edits, strict, clock() - start)
+                report.arrival = arrival.seconds
+                yield report
+        finally:
+            source.close()
+
+    def kinds(self) -> Kinds:
+        """What batches must hold to be applied."""
+        careful = [name for name, program in self._programs.items() if program.needs_weights_from_0()]
+        return Kinds.of(self.graph, careful[0] if careful else None)
+
+    def check(self) -> dict[str, str]:
+        """Compute every answer from scratch, and compare: names of programs whose answer differs, with the first difference.
+
+        Whole numbers must be equal, scores within the bounds on their errors. Empty: all is well.
+        """
+        with self._lock, self.graph.reading():
+            return differences(self.graph, {name: (self[name].result(), self._asked[name]) for name in self})
+
+    def apply_edits(self, edits: Edits, strict: bool = False, read: float = 0.0) -> BatchReport:
+        """Apply a batch whose rows are in order of arrival. `read`: seconds that it took to read them."""
         with self._lock, self.graph.lock:
-            start = time.perf_counter()
+            if self._broken:
+                raise BatchError("a batch was stopped while it was applied: results stay as they were before it, and the stream has ended")
+            start = clock()
             change = self.graph.prepare(edits, strict)
             for program in self._programs.values():
                 program.refuse(change)
-            prepared = time.perf_counter()
+            prepared = clock()
+            self._broken = True  # until all is done
             for program in self._programs.values():
                 program.correct(change)
-            corrected = time.perf_counter()
+            corrected = clock()
             self.graph.commit(change)
-            committed = time.perf_counter()
+            committed = clock()
             for program in self._programs.values():
                 program.compute(change)
-            computed = time.perf_counter()
+            computed = clock()
             self._publish(change)
-            now = time.perf_counter()
+            self._broken = False
+            now = clock()
+        late = sum(each.effort.correction for each in self._programs.values()) - (corrected - prepared)
+        late = min(max(late, 0.0), computed - committed)  # some correct when the edges have changed
         seconds = {
-            "update": prepared - start + committed - corrected, "correction": corrected - prepared,
-            "computation": computed - committed, "publication": now - computed, "total": now - start,
+            "read": read, "update": prepared - start + committed - corrected, "correction": corrected - prepared + late,
+            "computation": computed - committed - late, "publication": now - computed, "total": read + now - start,
         }  # fmt: skip
         efforts = {
             name: {"affected": each.effort.affected, "edges_read": each.effort.edges_read} for name, each in self._programs.items()
         }
-        return BatchReport(change.number, change.counts, seconds, efforts)
+        return BatchReport(change.number, change.counts, seconds, efforts, edits.changes)
 
     def _publish(self, change: Change) -> None:
         with self._published:
@@ -158,3 +259,10 @@ def stream(graph: Graph | str | Path, programs: Iterable[Any] = (), **options: A
     return Live(graph, programs, **options)
 
 
+def check_room(graph: Graph, needed: int, budget: int) -> None:
+    """Raise BudgetError unless a changing graph fits in memory."""
+    if needed >= budget:
+        raise BudgetError(
+            f"a stream on {graph} needs {format_size(needed)} for its edges, and more for programs; the budget is {format_size(budget)}: "
+            f"give {option('memory', f'{2 * needed // 10**6 + 1}MB')}"
+        )

@@ -86,6 +86,10 @@ class Maintained(ABC):
     @abstractmethod
     def reads_weights(self) -> bool: ...
 
+    def needs_weights_from_0(self) -> bool:
+        """Whether negative weights are refused."""
+        return False
+
     @abstractmethod
     def begin(self) -> None:
         """Compute the answer on the current snapshot from scratch."""

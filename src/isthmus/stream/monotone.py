@@ -11,7 +11,6 @@ Changed weights are a deletion and an insertion. A batch that only inserts has n
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +20,7 @@ from isthmus import sizes
 from isthmus.errors import BatchError
 from isthmus.graph.change import Change
 from isthmus.kernels import correction, skeleton
+from isthmus.kernels.compiling import clock
 from isthmus.kernels.packed import DELETE, REWEIGH
 from isthmus.programs.declared import Monotone
 from isthmus.programs.dependencies import NOBODY, Remembered, first_values, with_room, worst
@@ -57,6 +57,9 @@ class MaintainedMonotone(Maintained):
 
     def reads_weights(self) -> bool:
         return self.program.reads_weights()
+
+    def needs_weights_from_0(self) -> bool:
+        return self.program.weights_from_0
 
     # From scratch
 
@@ -124,13 +127,13 @@ class MaintainedMonotone(Maintained):
                 raise BatchError(f"vertex {source!r} is the source of {self.name}; it cannot be removed while the stream maintains that")
 
     def correct(self, change: Change) -> None:
-        start = time.perf_counter()
+        start = clock()
         self.effort = Effort()
         self._lost_count[0] = 0
         self._restart = self._by_place and bool(change.added.size or change.removed.size)
         if not self._restart:
             self._cut_off(change)
-        self.effort.correction = time.perf_counter() - start
+        self.effort.correction = clock() - start
 
     def _cut_off(self, change: Change) -> None:
         """Vertices that depend on an edge that will be gone look for another parent, or lose their value."""
@@ -182,14 +185,14 @@ class MaintainedMonotone(Maintained):
         self.in_parts(lambda a, b: correction.give_up(orphans, adopted, a, b, self._orphaned, *state, *given), orphans.size)
 
     def compute(self, change: Change) -> None:
-        start = time.perf_counter()
+        start = clock()
         self._grow()
         if self._restart:
             self._start_over()
         else:
             self._hear(change)
         self.effort.affected = int(self.state.arrays[-1][0])
-        self.effort.computation = time.perf_counter() - start
+        self.effort.computation = clock() - start
 
     def _start_over(self) -> None:
         """From scratch: values name places in natural order, and these have changed."""

@@ -7,7 +7,6 @@ they wait, as long as the bound on the error has room for what they are off by, 
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from isthmus import sizes
 from isthmus.graph.change import Change
 from isthmus.kernels import deltas, packed
+from isthmus.kernels.compiling import clock
 from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
 from isthmus.programs.dependencies import with_room
 from isthmus.programs.program import Facts
@@ -46,6 +46,9 @@ class MaintainedSpreading(MaintainedResiduals):
         super().__init__(session)
         self.program, self.name, self.columns = program, name or program.name, program.columns
         self.bounds_each, self.tolerance = program.bounds_each, program.tol
+
+    def needs_weights_from_0(self) -> bool:
+        return self.reads_weights()
 
     def begin(self) -> None:
         facts, n = self.facts(), self.graph.vertices
@@ -87,7 +90,7 @@ class MaintainedSpreading(MaintainedResiduals):
         self.effort = Effort()
 
     def compute(self, change: Change) -> None:
-        start = time.perf_counter()
+        start = clock()
         before = self._published.size
         self._arrive(before)
         self._shift(change)
@@ -95,9 +98,9 @@ class MaintainedSpreading(MaintainedResiduals):
         if self._lost > self._rounding_allowed():
             self._derive()
             self._catch_up()
-        self.effort.correction = time.perf_counter() - start
+        self.effort.correction = clock() - start
         self._go_on()
-        self.effort.computation = time.perf_counter() - start - self.effort.correction
+        self.effort.computation = clock() - start - self.effort.correction
 
     def _arrive(self, before: int) -> None:
         """Make room for new vertices."""

@@ -1,0 +1,112 @@
+"""`isthmus stream STORE`: follow updates, and keep answers current. `isthmus stream make-workload` makes updates to try it with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from isthmus.cli import listing, workload
+from isthmus.cli.options import RUNNING, Json, Memory, StorePath, Threads
+from isthmus.cli.wanted import SYNTAX
+
+FOLLOW = "follow"  # the command that is meant where no other one is named
+UNITS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600}
+
+Programs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--program", metavar=SYNTAX, help="An algorithm to keep current, such as sssp:source=7 or pagerank:tol=1e-4; may be repeated."
+    ),
+]
+UpdatesOption = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE|-", help="Changes with columns op, source, target, weight, time: Parquet, Arrow, CSV, JSON lines; - for a pipe."
+    ),
+]
+FormatOption = Annotated[str | None, typer.Option(help="csv, jsonl, parquet or arrow. Default: from the file name, or the first line.")]
+BatchOption = Annotated[
+    int | None, typer.Option(min=1, metavar="ROWS", help="Changes per batch. Default: as the workload says, else 100000.")
+]
+WindowOption = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="A batch is what arrives in that time, such as 1s or 500ms; in a file, by its column time."),
+]
+ChangesOption = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Write what every batch changed: a file per batch and program with vertex, old and new.")
+]
+ChangesFormat = Annotated[str, typer.Option(metavar="parquet|csv", help="Format of the files of --changes.")]
+CheckOption = Annotated[bool, typer.Option("--check", help="Compare every answer with a run from scratch, after every batch.")]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Inserting an edge that exists, or deleting one that does not, is an error.")]
+SaveOption = Annotated[Path | None, typer.Option("-o", "--output", "--save", help="Write the graph as it is at the end: NAME.isthmus.")]
+OverwriteOption = Annotated[
+    bool, typer.Option("--overwrite", help="Replace an existing store, and files of --changes.", rich_help_panel=RUNNING)
+]
+
+
+class Command(listing.Command):
+    """The command that has no name of its own."""
+
+    def get_usage(self, ctx: Any) -> str:
+        return super().get_usage(ctx).replace("  ", " ")
+
+
+class Group(TyperGroup):
+    """A group with a command that is meant where the first word names no other."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args or args[0] not in self.commands:
+            args = [FOLLOW, *args]
+        return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        return ("" if name == FOLLOW else name), command, rest
+
+
+def follow(
+    store: StorePath, updates: UpdatesOption, program: Programs = None, format: FormatOption = None, batch: BatchOption = None,
+    window: WindowOption = None, changes: ChangesOption = None, changes_format: ChangesFormat = "parquet", check: CheckOption = False,
+    strict: StrictOption = False, output: SaveOption = None,
+    memory: Memory = None, threads: Threads = None, overwrite: OverwriteOption = False, json: Json = False,
+) -> None:  # fmt: skip
+    """Follow changes of a graph, and keep the answers of algorithms current.
+
+    The store stays as it is. `isthmus stream make-workload --help`: make changes of your own to try it with.
+    """
+    from isthmus.cli.following import Follower, Outputs
+
+    how = {"batch": batch, "window": None if window is None else duration(window), "format": format, "strict": strict}
+    outputs = Outputs(changes, changes_format, output, overwrite, json)
+    with Follower(store, program or [], outputs, memory=memory, threads=threads) as follower:
+        follower.run(updates, check, how)
+
+
+def duration(text: str) -> float:
+    """'500ms', '1s', '2m' or a number of seconds."""
+    from isthmus.errors import OptionError
+
+    number = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = text.strip()[len(number) :] or "s"
+    try:
+        seconds = float(number) * UNITS[unit]
+    except (ValueError, KeyError):
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise OptionError(f"--window: expected a time such as 1s or 500ms, got {text!r}")
+    return seconds
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(cls=Group, help="Follow changes of a graph, and keep the answers of algorithms current.")
+
+    @group.callback()
+    def nothing_first() -> None:
+        pass
+
+    group.command(FOLLOW, cls=Command, hidden=True, no_args_is_help=True)(follow)
+    group.command("make-workload", cls=listing.Command, no_args_is_help=True)(workload.make_workload)
+    app.add_typer(group, name="stream")
