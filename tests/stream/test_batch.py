@@ -91,7 +91,9 @@ def test_a_whole_table_is_applied_in_order(graph: Any, form: str) -> None:
         assert report.changes == 6
         assert {name: count for name, count in report.counts.items() if count} == {"inserted": 1, "deleted": 1, "vertices_added": 3}
         assert live.graph.edge_weights(1, 3).tolist() == [9]
-        assert not live.graph.has_edge(2, 3) and not live.graph.has_edge(7, 8) and {7, 8, 9} <= set(live.graph.changing_ids.users().tolist())
+        assert (
+            not live.graph.has_edge(2, 3) and not live.graph.has_edge(7, 8) and {7, 8, 9} <= set(live.graph.changing_ids.users().tolist())
+        )
         live.apply(batch=[("remove_vertex", 9)])
         assert 9 not in live.graph
 
@@ -145,11 +147,17 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"inserts": ([1, 2], [3])}, r"inserts: expected \(sources, targets\[, weights\]\) of equal length, got 2 columns of 2, 1"),
     ({"inserts": np.zeros((3, 4), int)}, r"inserts: expected an array with two or three columns, got shape \(3, 4\)"),
     ({"inserts": 7}, "inserts: cannot read changes from int"),
-    ({"inserts": pa.table({"source": [1], "to": ["x"]})}, "inserts: row 0: column 'to': expected an integer, as the graph's ids are, got 'x'"),
+    (
+        {"inserts": pa.table({"source": [1], "to": ["x"]})},
+        "inserts: row 0: column 'to': expected an integer, as the graph's ids are, got 'x'",
+    ),
     ({"inserts": pa.table({"a": [1], "b": [2]})}, "inserts: no column 'source'; there are a, b"),
     ({"inserts": pa.table({"source": [1], "target": [2.5]})}, r"inserts: row 0: column 'target': expected an integer.*got 2\.5"),
     ({"inserts": pd.DataFrame({"source": [1, 1], "target": [2, None]})}, "inserts: row 1: column 'target': expected an id, got null"),
-    ({"inserts": pd.DataFrame({"source": [1], "target": [2], "weight": [NAN]})}, "inserts: row 0: column 'weight': expected a number, got null"),
+    (
+        {"inserts": pd.DataFrame({"source": [1], "target": [2], "weight": [NAN]})},
+        "inserts: row 0: column 'weight': expected a number, got null",
+    ),
     ({"inserts": pl.DataFrame({"source": [1], "target": [2], "weight": [NAN]})}, "inserts: row 0: column 'weight'.*finite number, got nan"),
     ({"inserts": {"source": [1, "x"], "target": [2, 3]}}, "inserts: cannot read the table"),
     ({"updates": [(1, 2)]}, "updates: row 0: expected a source, a target and a weight, got no weight"),
@@ -157,7 +165,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"add_vertices": ["x"]}, "add_vertices: row 0: column 'vertex': expected an integer, as the graph's ids are, got 'x'"),
     ({"remove_vertices": 3}, "remove_vertices: expected a list of vertices, got 3"),
     ({"remove_vertices": [1]}, "vertex 1 is the source of sssp; it cannot be removed"),
-    ({"inserts": [(3, 4, 1), (2, 5, 1)], "remove_vertices": [2]}, "inserts: row 1: column 'source': vertex 2 is removed and used in the same"),
+    (
+        {"inserts": [(3, 4, 1), (2, 5, 1)], "remove_vertices": [2]},
+        "inserts: row 1: column 'source': vertex 2 is removed and used in the same",
+    ),
     ({"deletes": [(1, 2)], "remove_vertices": [2]}, "deletes: row 0: column 'target': vertex 2 is removed and used in the same batch"),
     ({"add_vertices": [2], "remove_vertices": [2]}, "add_vertices: row 0: column 'vertex': vertex 2 is removed and used"),
     (whole(op=["insert", "inserted"]), r"batch: row 1: column 'op': expected insert, delete, .* \(did you mean insert\?\), got 'inserted'"),
@@ -175,7 +186,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"batch": [("insert", 1, 4), ("insert", 1, 4, 5, 6)]}, r"batch: row 1: expected \(op, source, target\[, weight\]\), got"),
     ({"batch": [("update", 1, 2)]}, "batch: row 0: column 'weight': expected a number, got null"),
     ({"batch": "nowhere.csv"}, "nowhere.csv: no such file"),
-    ({"inserts": [(1, 2, 1)], "strict": True}, "inserts: row 0: the edge 1 -> 2 is to be inserted, and exists already; nothing was applied"),
+    (
+        {"inserts": [(1, 2, 1)], "strict": True},
+        "inserts: row 0: the edge 1 -> 2 is to be inserted, and exists already; nothing was applied",
+    ),
     ({"deletes": [(1, 2), (1, 3)], "strict": True}, "deletes: row 1: the edge 1 -> 3 does not exist; nothing was applied"),
     ({"inserts": [(3, 4)], "deletes": [(1, 3)], "strict": True}, "deletes: row 0: the edge 1 -> 3 does not exist"),
     ({"add_vertices": [9, 1], "strict": True}, "add_vertices: row 1: vertex 1 is to be added, and exists already"),
@@ -197,7 +211,10 @@ def contents(stream: Live) -> dict[str, Any]:
     for name, side in graph.sides.items():
         begins, ends, targets, weights = side.arrays()
         found |= {f"{name}.{what}": array.tobytes() for what, array in zip("beotw", (begins, ends, targets, weights), strict=False)}
-    found |= {"users": graph.changing_ids.users().tolist(), "facts": (graph.vertices, graph.edges, graph.arcs, graph.number, graph.self_loops)}
+    found |= {
+        "users": graph.changing_ids.users().tolist(),
+        "facts": (graph.vertices, graph.edges, graph.arcs, graph.number, graph.self_loops),
+    }
     for name, program in stream._programs.items():
         found[name] = [array.tobytes() for array in (*program.state.arrays, *program.published())]
         found[f"{name} result"] = (stream[name].number, stream[name].filled().tobytes(), stream[name].vertices.tolist())
@@ -235,7 +252,9 @@ def test_bad_batches_of_graphs_of_another_kind() -> None:
     with ist.stream(ist.generate("path", vertices=4)) as live:
         with pytest.raises(ist.BatchError, match="updates: row 0: updates change the weights of edges, and the graph has no weights"):
             live.apply(updates=[(0, 1, 3)])
-        with pytest.raises(ist.BatchError, match="batch: row 0: column 'op': update changes the weight of an edge, and the graph has no weights"):
+        with pytest.raises(
+            ist.BatchError, match="batch: row 0: column 'op': update changes the weight of an edge, and the graph has no weights"
+        ):
             live.apply(batch=[("update", 0, 1, 3)])
         live.apply(inserts=[(0, 3, 7)])  # the weight does not matter
         assert live.graph.edges == 4

@@ -138,6 +138,22 @@ def test_changes_and_older_results() -> None:
         assert live["bfs"].vertices.tolist() == [0, 1, 2, 3, 4, 7]
 
 
+@pytest.mark.parametrize("names", [False, True])
+def test_an_older_result_keeps_its_vertices(names: bool) -> None:
+    """Also when new vertices come before its own in the order of ids, or take the numbers of removed ones."""
+    kind, name = (object, lambda k: f"n{k}") if names else (np.int64, int)
+    ends = [np.array([name(k) for k in column], kind) for column in ((5, 6, 8), (6, 7, 9))]
+    with ist.stream(ist.read(tuple(ends), directed=False), [ist.BFS(source=name(5)), ist.WeaklyConnectedComponents()]) as live:
+        older = [live[program] for program in live]
+        live.apply(inserts=[(name(k), name(k + 1)) for k in range(100, 150)] + [(name(1), name(9)), (name(0), name(1))])
+        between = [live[program] for program in live]
+        live.apply(remove_vertices=[name(6), name(0)])
+        assert [result.vertices.tolist() for result in older] == [[name(k) for k in range(5, 10)]] * 2
+        assert older[0].values.tolist() == [0, 1, 2, None, None] and older[1].values.tolist() == [name(k) for k in (5, 5, 5, 8, 8)]
+        found = dict(zip(between[1].vertices.tolist(), between[1].values.tolist(), strict=True))
+        assert (found[name(7)], found[name(9)], found[name(8)], found[name(150)]) == (name(5), name(0), name(0), name(100))
+
+
 def test_readers_in_other_threads_see_one_batch() -> None:
     """Every result is that of one batch: the first edge of a path has the batch's number for its weight, the others have 1."""
     graph = ist.read((np.array([0]), np.array([1]), np.array([1], np.int64)), directed=True)

@@ -86,6 +86,10 @@ class Graph:
             check_numbers(self.store, section, entries)
         return entries
 
+    def entries(self, section: str, begin: int, end: int) -> Array:
+        """A part of a section such as out.targets, checked."""
+        return self._read(section, begin, end)
+
     def _row(self, v: int, side: str = "out") -> tuple[int, int]:
         begin, end = (int(at) for at in self.store.read(f"{side}.offsets", v, v + 2))
         if not 0 <= begin <= end <= self.arcs:

@@ -10,6 +10,7 @@ import numpy as np
 from isthmus.checks import path_of
 from isthmus.errors import OptionError
 from isthmus.graph.build import ingest
+from isthmus.graph.changing import ChangingGraph
 from isthmus.graph.graph import Graph, open_graph
 from isthmus.graph.store import SUFFIX, is_store
 from isthmus.kernels.packed import INSERT
@@ -34,6 +35,7 @@ def make_workload(
     """
     path = workload_file.check_path(output, overwrite)
     if isinstance(source, Graph):
+        source = source.frozen() if isinstance(source, ChangingGraph) else source
         return from_graph(source, path, batches, size, ratio, seed, initial, rate, overwrite)
     file = path_of("make_workload", source)
     if file.suffix == SUFFIX or is_store(file):

@@ -22,10 +22,9 @@ from isthmus.graph.formats import columns as files
 from isthmus.stream.columns import Kinds, Where
 from isthmus.stream.lines import FileLines, LineSource, PipeLines
 from isthmus.stream.rows import Rows
-from isthmus.stream.tables import found_columns
+from isthmus.stream.tables import ALL_COLUMNS, found_columns
 from isthmus.stream.text_rows import FORMATS, PARSERS, TextParser, format_of
 
-ALL = ("op", "source", "target")
 STANDARD_INPUT = "standard input"
 BATCH = b"isthmus.batch"  # key of a Parquet file's metadata: how many rows its batches have
 FEW = 1 << 16  # rows read at once where all are wanted
@@ -50,7 +49,7 @@ class Updates(ABC):
         return found if found.parts else Rows(self.name, [(self.empty(), lambda row: self.name)])
 
     def empty(self) -> Any:
-        return pa.table({column: pa.array([], pa.string() if column == "op" else pa.int64()) for column in ALL})
+        return pa.table({column: pa.array([], pa.string() if column == "op" else pa.int64()) for column in ALL_COLUMNS})
 
     def close(self) -> None:  # noqa: B027  # most have nothing to close
         """Stop reading."""
@@ -104,14 +103,15 @@ class TextUpdates(Updates):
         self._parser = self._parser or self._begun()
         if self._parser is None:
             return None
-        block = b""
-        while not block.strip():
-            before, more = self._lines.taken, self._lines.take(count, seconds)
-            if more is None:
-                return None
-            block = more
-        where = line_numbers(self.name, block, before)
-        return Rows(self.name, [(self._parser.table(block, where), where)], self._lines.arrived)
+        found = Rows(self.name)
+        while len(found) < count and not (self.is_pipe and len(found)):  # blank lines are no rows
+            before, block = self._lines.taken, self._lines.take(count - len(found), seconds)
+            if block is None:
+                break
+            if block.strip():
+                where = line_numbers(self.name, block, before)
+                found = found.and_then(Rows(self.name, [(self._parser.table(block, where), where)], self._lines.arrived))
+        return found if len(found) else None
 
     def close(self) -> None:
         self._lines.close()
@@ -129,7 +129,7 @@ def line_numbers(name: str, block: bytes, before: int) -> Where:
     return where
 
 
-def open_updates(what: Any, kinds: Kinds, format: str | None = None, needed: tuple[str, ...] = ALL) -> Updates:
+def open_updates(what: Any, kinds: Kinds, format: str | None = None, needed: tuple[str, ...] = ALL_COLUMNS) -> Updates:
     """The updates of a path, a table, or (`-`) standard input. `needed`: columns that must be there."""
     if format is not None and format not in (*FORMATS, "parquet", "arrow"):
         raise OptionError(f"format: expected csv, jsonl, parquet or arrow, got {format!r}")

@@ -19,6 +19,7 @@ from isthmus.stream.columns import ADD_VERTEX, REMOVE_VERTEX, Array, Kinds, Wher
 OPERATION = ("op", "operation")
 TIME = ("time", "timestamp")
 USUAL = {"op": OPERATION, "source": naming.SOURCE, "target": naming.TARGET, "weight": naming.WEIGHT, "time": TIME}
+ALL_COLUMNS = ("op", "source", "target")  # of a whole batch; others may be there
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -38,7 +39,7 @@ def found_columns(names: list[str], where: str, needed: tuple[str, ...]) -> dict
 
 def edits_of_table(table: Any, kinds: Kinds, name: str, where: Where, wish: int | None = None) -> Edits:
     """The rows of a table as edits. `wish`: what all of them ask for; None: the column op says it."""
-    needed = ("source", "target") if wish is not None else ("op", "source", "target")
+    needed = ("source", "target") if wish is not None else ALL_COLUMNS
     found = found_columns(table.column_names, name, needed)
     rows = table.num_rows
     wishes = np.full(rows, wish, np.uint8) if wish is not None else wishes_of(table.column(found["op"]), where)
@@ -165,11 +166,13 @@ def refuse_used(wishes: Array, sources: Array, targets: Array, removed: Array, w
 
 
 def times_of(table: Any, where: Where) -> Array | None:
-    """Arrival times in seconds; None without a column time."""
+    """Arrival times in seconds; None without a column time, or if it is empty."""
     name = naming.known(table.column_names, TIME)
     if name is None:
         return None
     column = table.column(name)
+    if len(column) and column.null_count == len(column):
+        return None
     every = np.ones(len(column), np.bool_)
     if pa.types.is_date(column.type):
         column = column.cast(pa.timestamp("s"))

@@ -144,7 +144,7 @@ class Arcs:
             first = last
 
     def _section(self, name: str, begin: int, end: int) -> Array:
-        return self._graph._read(f"out.{name}", begin, end)
+        return self._graph.entries(f"out.{name}", begin, end)
 
     def at(self, chosen: Array) -> tuple[Array, Array, Array | None]:
         """Tails, heads and weights of arcs, by ascending position."""

@@ -1,0 +1,256 @@
+"""`isthmus stream`, as a person or a script meets it.
+
+Tests `cli/stream.py`, `cli/following.py`, `cli/wanted.py` and `cli/workload.py`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import isthmus as ist
+from isthmus.cli.main import main
+from isthmus.stream.live import Live
+
+COMMAND = [sys.executable, "-m", "isthmus.cli.main", "stream"]
+CHANGES = "op,source,target,weight,time\ninsert,0,700,3,10\ninsert,700,701,1,11\ndelete,0,700,,12\n"
+ONE = '{"op":"insert","source":1,"target":2}\n'
+
+
+class Outcome:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def json(self) -> Any:
+        (line,) = self.out.splitlines()
+        return json.loads(line)
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stream")
+    ist.generate("rmat", folder / "g.isthmus", scale=9, weights="1:20").close()
+    ist.generate("path", folder / "path.isthmus", vertices=6).close()
+    (folder / "u.csv").write_text(CHANGES)
+    return folder
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, stores: Path) -> Any:
+    monkeypatch.chdir(stores)
+
+    def run(*arguments: Any) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["isthmus", "stream", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        return Outcome(int(stopped.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+def test_help(call: Any) -> None:
+    for arguments in ([], ["--help"]):
+        text = " ".join(call(*arguments).out.split())
+        assert "Usage: isthmus stream [OPTIONS]" in text and "--program" in text and "make-workload" in text
+    assert "--ratio" in call("make-workload", "--help").out
+
+
+def test_make_a_workload_and_follow_it(call: Any, tmp_path: Path) -> None:
+    made = call("make-workload", "g.isthmus", "--batches", 3, "--size", 100, "--seed", 1, "-o", tmp_path / "w.parquet", "--json")
+    assert made.code == 0 and made.json["changes"] == 300
+    programs = ["--program", "sssp:source=0", "--program", "pagerank:tol=1e-4,name=ranks", "--program", "wcc"]
+    outputs = ["--changes", tmp_path / "changes", "-o", tmp_path / "now.isthmus"]
+    done = call("g.isthmus", *programs, "--updates", tmp_path / "w.parquet", "--check", "--strict", *outputs, "--threads", 2, "--json")
+    assert done.code == 0, done.err
+    facts = done.json
+    assert [each["batch"] for each in facts["batches"]] == [1, 2, 3] and [each["changes"] for each in facts["batches"]] == [100] * 3
+    assert all(each["check"] == {} and each["inserted"] == each["deleted"] == 50 for each in facts["batches"])
+    assert set(facts["batches"][0]["programs"]) == {"sssp", "ranks", "weakly_connected_components"} == set(facts["programs"])
+    assert set(facts["batches"][0]["programs"]["sssp"]) >= {"affected", "edges_read"}
+    assert facts["programs"]["ranks"]["options"] == {"tol": 1e-4} and facts["programs"]["ranks"]["batch"] == 3
+    assert facts["check"] == {"ok": True, "batches": 3} and facts["failed"] is None
+    assert facts["repeat"]["command"].startswith("isthmus stream g.isthmus --program") and facts["repeat"]["graph"]["checksum"]
+    assert set(facts["seconds"]) == {"open", "read", "update", "correction", "computation", "publication", "total"}
+    names = sorted(path.name for path in (tmp_path / "changes").iterdir())
+    assert len(names) == 9 and names[0] == "batch-000001-ranks.parquet"
+    with ist.open("g.isthmus") as before, ist.open(tmp_path / "now.isthmus") as now:
+        assert before.edges == now.edges == facts["graph"]["edges"] and ist.verify(now.path).ok
+        old, new = (ist.sssp(graph, 0).filled() for graph in (before, now))
+    changed = [pq.read_table(tmp_path / "changes" / name).column("vertex").to_pylist() for name in names if "sssp" in name]
+    assert set((old != new).nonzero()[0].tolist()) <= set(sum(changed, []))
+
+
+def test_lines_for_people(call: Any) -> None:
+    done = call("g.isthmus", "--program", "bfs:source=0", "--updates", "u.csv", "--batch", 2, "--check")
+    lines = done.out.splitlines()
+    assert done.code == 0 and lines[0].startswith("batch 1: 2 changes in ") and "2/s arrive" in lines[0]
+    assert lines[1].startswith("batch 2: 1 change in ")
+    assert all(word in lines[0] for word in ("update", "correction", "computation", "affected", "edges read", "changes/s"))
+    assert lines[2].startswith("stream on ")
+    assert {"batches", "graph", "time", "rate", "bfs", "checked", "memory"} == {line.split()[0] for line in lines[3:]}
+    assert "note: the graph has no weights" in call("path.isthmus", "--program", "sssp", "--updates", "u.csv").err
+
+
+def test_windows(call: Any) -> None:
+    done = call("g.isthmus", "--updates", "u.csv", "--window", "1500ms", "--json")
+    assert [each["changes"] for each in done.json["batches"]] == [2, 1]
+
+
+def test_changes_as_csv(call: Any, tmp_path: Path) -> None:
+    changes = ["--changes", tmp_path / "c", "--changes-format", "csv"]
+    assert call("path.isthmus", "--program", "bfs:source=0,name=from 0", "--updates", "u.csv", *changes).code == 0
+    assert (tmp_path / "c" / "batch-000001-from 0.csv").read_text().splitlines()[0] == '"vertex","old","new"'
+    again = call("path.isthmus", "--program", "bfs:source=0", "--updates", "u.csv", *changes)
+    assert again.code == 4 and "has changes of another stream, such as batch-000001-from 0.csv; --overwrite replaces them" in again.err
+    assert call("path.isthmus", "--program", "bfs:source=0", "--updates", "u.csv", *changes, "--overwrite").code == 0
+    assert [path.name for path in (tmp_path / "c").iterdir()] == ["batch-000001-bfs.csv"]
+
+
+BAD = [
+    (["--program", "sssp:sorce=1"], 2, "--program sssp:sorce=1: sssp has no option 'sorce'; did you mean source?"),
+    (["--program", "ssp"], 2, "--program ssp: no algorithm 'ssp'; did you mean sssp?"),
+    (["--program", "label_propagation"], 2, "label_propagation cannot be kept current; run it on a saved graph"),
+    (["--program", "pagerank:tol=much"], 2, "--program pagerank:tol=much: tol: expected a number, got 'much'"),
+    (["--program", "bfs:source=0,depth_limit=-1"], 2, "depth_limit: expected at least 0, got -1"),
+    (["--program", "pagerank:weight=perhaps"], 2, "weight: expected true or false, got 'perhaps'"),
+    (["--program", "bfs:source=99999"], 6, "no vertex 99999 in the graph"),
+    (["--program", "bfs:source=x"], 6, "no vertex 'x' in the graph; its ids are integers"),
+    (["--program", "bfs:source=0", "--program", "bfs:source=1"], 2, "two programs are called bfs; give one of them a name"),
+    (["--program", "bfs:source=0,source=1"], 2, "source: expected once, got it 2 times"),
+    (["--window", "soon"], 2, "--window: expected a time such as 1s or 500ms, got 'soon'"),
+    (["--batch", "0"], 2, "--batch"),
+    (["--format", "xml"], 2, "format: expected csv, jsonl, parquet or arrow, got 'xml'"),
+    (["-o", "now.store"], 2, "now.store: expected a name that ends in .isthmus"),
+    (["-o", "path.isthmus"], 4, "path.isthmus: exists already; --overwrite replaces it"),
+    (["-o", "nowhere/now.isthmus"], 2, "nowhere: no such folder"),
+    (["--changes", "u.csv"], 4, "u.csv: cannot write changes here"),
+    (["--changes-format", "xml"], 2, "--changes-format: expected parquet or csv, got 'xml'"),
+    (["--memory", "1kB"], 5, "the budget is 1 kB: give --memory "),
+    (["--colour"], 2, "No such option: --colour"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "message"), BAD, ids=range(len(BAD)))
+def test_mistakes(call: Any, arguments: list[str], code: int, message: str) -> None:
+    done = call("g.isthmus", "--updates", "u.csv", *arguments)
+    assert (done.code, done.out) == (code, "") and message in done.err and done.err.count("\n") <= 2
+
+
+def test_other_mistakes(call: Any) -> None:
+    assert "none.isthmus: no such store" in call("none.isthmus", "--updates", "u.csv").err
+    assert "none.csv: no such file" in call("g.isthmus", "--updates", "none.csv").err
+    assert "--updates" in call("g.isthmus").err
+
+
+def test_a_bad_batch_ends_the_stream_after_the_good_ones(call: Any, stores: Path, tmp_path: Path) -> None:
+    (stores / "bad.csv").write_text(CHANGES + "insert,1,x,1,13\n")
+    saved = ["-o", tmp_path / "now.isthmus"]
+    done = call("g.isthmus", "--program", "bfs:source=0", "--updates", "bad.csv", "--batch", 3, "--json", *saved)
+    assert done.code == 3
+    assert "error: bad.csv:5: column 'target': expected an integer, as the graph's ids are, got 'x' (1 batch applied before)" in done.err
+    assert len(done.json["batches"]) == 1 and done.json["failed"].startswith("bad.csv:5") and not (tmp_path / "now.isthmus").exists()
+    first = call("g.isthmus", "--updates", "bad.csv")
+    assert (first.code, first.out) == (3, "")
+
+
+def test_an_answer_that_differs_is_found(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Live, "check", lambda self: {"bfs": "from scratch, distance of vertex 7 is 1 against 2 of the stream"})
+    done = call("g.isthmus", "--program", "bfs:source=0", "--updates", "u.csv", "--check", "--json")
+    assert done.code == 1 and "error: batch 1: bfs is not what a run from scratch gives: from scratch, distance of vertex 7" in done.err
+    assert done.json["check"] == {"ok": False, "batches": 1} and done.json["batches"][0]["check"]
+
+
+def test_check_compares_with_a_run_from_scratch() -> None:
+    with ist.stream(ist.generate("path", vertices=6), [ist.BFS(source=0), ist.PageRank(tol=1e-6)]) as live:
+        live.apply(inserts=[(0, 3)])
+        assert live.check() == {}
+        live._programs["bfs"].published()[0][4] = 9
+        live._programs["pagerank"].published()[0][2] += 0.01
+        live._publications["bfs"].current._result = live._publications["pagerank"].current._result = None
+        found = live.check()
+        assert found["bfs"] == "from scratch, distance of vertex 4 is 2 against 9 of the stream" and "pagerank" in found
+
+
+def test_standard_input(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for text, code in ((ONE, 0), (ONE[:-1], 0), ("op,source,target\ninsert,1,2\n", 0), ("", 0), (ONE + ONE[:20], 3)):
+        reader, writer = os.pipe()
+        os.write(writer, text.encode())
+        os.close(writer)
+        with os.fdopen(reader) as file:
+            monkeypatch.setattr(sys, "stdin", file)
+            done = call("path.isthmus", "--program", "bfs:source=1", "--updates", "-", "--json")
+        assert done.code == code, done.err
+        assert [each["changes"] for each in done.json["batches"]] == ([1] if text and not code else []) if not code else True
+    assert "standard input:2: expected a JSON object" in done.err
+    assert isinstance(sys.stdin, io.TextIOBase)
+
+
+def started(*arguments: str, **how: Any) -> subprocess.Popen[bytes]:
+    how = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how}
+    return subprocess.Popen([*COMMAND, *arguments], **how)
+
+
+def test_a_pipe_that_stays_open_and_signals(stores: Path, tmp_path: Path) -> None:
+    """Batches are reported while the pipe is open; a signal ends the command, and what was written stays."""
+    store = str(stores / "path.isthmus")
+    arguments = [store, "--program", "bfs:source=0", "--updates", "-", "--window", "50ms", "--changes", str(tmp_path / "c")]
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with started(*arguments, "--overwrite") as process:
+            assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+            for batch in (1, 2):
+                process.stdin.write(ONE.encode())
+                process.stdin.flush()
+                assert process.stdout.readline().startswith(b"batch %d: 1 change in " % batch)
+            process.send_signal(number)
+            end = time.monotonic() + 10
+            while process.poll() is None and time.monotonic() < end:
+                time.sleep(0.01)
+            assert process.returncode == 128 + number
+            err = process.stderr.read().decode()
+            process.stdin.close()
+        kept = f"error: interrupted; 2 batches applied in memory, their changes are in {tmp_path / 'c'}; no store was changed\n"
+        assert err.endswith(kept if number == signal.SIGINT else "")
+        assert len(list((tmp_path / "c").iterdir())) == 2
+    assert ist.verify(store).ok
+
+
+def test_a_reader_that_goes_away(stores: Path) -> None:
+    with started(str(stores / "path.isthmus"), "--updates", "-", "--window", "20ms") as process:
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        process.stdin.write(ONE.encode())
+        process.stdin.close()
+        assert process.wait(20) == 1
+        assert process.stderr.read().decode() in ("", "error: input or output: Broken pipe\n"), "as typer does it, or as we do"
+
+
+def test_a_live_line_on_a_terminal(stores: Path) -> None:
+    terminal, theirs = pty.openpty()
+    arguments = [str(stores / "path.isthmus"), "--program", "bfs:source=0", "--updates", str(stores / "u.csv"), "--batch", "1", "--json"]
+    with started(*arguments, stderr=theirs) as process:
+        os.close(theirs)
+        seen = b""
+        while True:
+            try:
+                more = os.read(terminal, 4096)
+            except OSError:
+                break
+            if not more:
+                break
+            seen += more
+        assert process.stdout is not None
+        assert len(json.loads(process.stdout.read())["batches"]) == 3
+    os.close(terminal)
+    assert b"waiting for changes" in seen or b"batch" in seen
