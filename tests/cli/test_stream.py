@@ -89,7 +89,7 @@ def test_make_a_workload_and_follow_it(call: Any, tmp_path: Path) -> None:
         assert before.edges == now.edges == facts["graph"]["edges"] and ist.verify(now.path).ok
         old, new = (ist.sssp(graph, 0).filled() for graph in (before, now))
     changed = [pq.read_table(tmp_path / "changes" / name).column("vertex").to_pylist() for name in names if "sssp" in name]
-    assert set((old != new).nonzero()[0].tolist()) <= set(sum(changed, []))
+    assert set((old != new).nonzero()[0].tolist()) <= {vertex for each in changed for vertex in each}
 
 
 def test_lines_for_people(call: Any) -> None:

@@ -267,7 +267,7 @@ def test_negative_weights_where_no_program_minds() -> None:
         live.apply(inserts=[(3, 4, -2)])
         assert live.graph.edge_weights(3, 4).tolist() == [-2]
         graph = live.graph.frozen()
-    with pytest.raises(ist.OptionError, match="sssp needs weights of at least 0, and .* has negative ones"):
+    with pytest.raises(ist.OptionError, match=r"sssp needs weights of at least 0, and .* has negative ones"):
         ist.stream(graph, [ist.SSSP(source=1)])
 
 

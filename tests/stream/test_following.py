@@ -119,7 +119,7 @@ def test_bad_text_names_line_and_column(tmp_path: Path, kind: str, text: str, me
 
 def test_text_that_is_not_utf8(tmp_path: Path) -> None:
     (tmp_path / "u.csv").write_bytes(b"op,source,target\ninsert,a,\xff\xfe\n")
-    with pytest.raises(ist.BatchError, match="u.csv:2: expected text in UTF-8, got b'insert,a"):
+    with pytest.raises(ist.BatchError, match=r"u.csv:2: expected text in UTF-8, got b'insert,a"):
         batches(tmp_path / "u.csv", Kinds("string", None))
 
 
@@ -227,7 +227,7 @@ def test_a_pipe_that_ends_within_a_line(pipe: Any) -> None:
     file.close()
     found = arrivals(source, batch=1)
     assert len(next(found).rows) == 1
-    with pytest.raises(ist.BatchError, match="pipe:2: expected a JSON object such as .*, got "):
+    with pytest.raises(ist.BatchError, match=r"pipe:2: expected a JSON object such as .*, got "):
         next(found)
 
 

@@ -104,7 +104,7 @@ class Live:
     def _add(self, program: Maintained) -> None:
         if program.name in self._programs:
             raise OptionError(f"two programs are called {program.name}; give one of them a name: name='...'")
-        if program.needs_weights_from_0() and self.graph.weighted and self.graph.negative_weights:
+        if program.needs_weights_from_0() and self.graph.weighted and self.graph.snapshot.negative_weights:
             raise OptionError(f"{program.name} needs weights of at least 0, and {self.graph} has negative ones")
         with self.graph.reading():
             program.begin()

@@ -75,7 +75,7 @@ def ids_of(column: Any, used: Array, kinds: Kinds, where: Where, name: str) -> A
         row = int(np.argmax(used))
         if used.any():
             first = values[row].as_py()
-            columns.ids(np.array([first] if isinstance(first, str) else [first], object), kinds, lambda _: where(row), name)
+            columns.ids(np.array([first], object), kinds, lambda _: where(row), name)
             bad(where(row), name, f"{'a string' if kinds.ids == 'string' else 'an integer'}, as the graph's ids are", first)
         return np.zeros(len(values), kinds.id_dtype)
     if kinds.ids == "string":
