@@ -6,7 +6,8 @@
 - recomputed: seconds of a batch (update, correction, computation, publication) against the update and a run from scratch on the same
   snapshot with our own kernels, edges near. Answers are compared after the last batch.
 - updates: edge changes per second without programs; reading all lists against lists without gaps; memory; opening.
-- peer: RisGraph's batch programs, if RISGRAPH names their folder, on a directed graph with all arcs of Kronecker 20.
+- peer: RisGraph's batch programs and GraphBolt's PageRank, if RISGRAPH and GRAPHBOLT name their folders, on a directed graph with all
+  arcs of Kronecker 20.
 - single: a batch of one edge, SSSP maintained, from `apply` to the published result.
 
 Medians over the batches. Half of the changes are inserts and half are deletes; `windows.py` says how they are drawn. Prints Markdown.
@@ -25,6 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import graphbolt
 import numpy as np
 import risgraph
 from graphs import make
@@ -178,6 +180,25 @@ def peer(graph: ist.Graph, sizes: list[int], batches: int, folder: Path, threads
     return rows
 
 
+def ranks_peer(graph: ist.Graph, batches: int, folder: Path, threads: int, size: int = 1_000) -> str:
+    """PageRank beside GraphBolt's."""
+    binaries = graphbolt.folder()
+    assert binaries is not None
+    cut = window(graph, batches * size, both_ways=True, weights="none")
+    with ist.stream(cut.graph(), [ist.PageRank(tol=TOL)], threads=threads) as live:
+        ours = statistics.median(seconds["wall"] for seconds in timed_batches(live, cut, batches, size))
+        ranks, degrees = np.asarray(live["pagerank"].values), live.graph.snapshot.out_degrees()
+    theirs = graphbolt.run(binaries, cut, batches, size, folder, threads)
+    apart = graphbolt.distance(theirs.ranks, ranks, degrees)
+    if apart > graphbolt.ALIKE:
+        raise SystemExit(f"PageRank: GraphBolt's ranks are {apart:.3f} from ours")
+    faster = theirs.seconds / ours
+    return (
+        f"PageRank, {size:,} changes: {1e3 * ours:.1f} ms, GraphBolt {1e3 * theirs.seconds:.0f} ms: {faster:.1f} times faster "
+        f"(at least 5: {verdict(faster, 5, at_most=False)}); L1 distance of the ranks {apart:.4f}"
+    )
+
+
 def save(cut: Window, edges: Path) -> None:
     with ist.stream(cut.graph()) as live:
         live.save(edges.with_suffix(".isthmus"), overwrite=True)
@@ -239,10 +260,15 @@ def main() -> None:
         if "recomputed" in options.only:
             print(table(compared(cuts, options.sizes, options.batches, options.threads)), "", sep="\n", flush=True)
         if "peer" in options.only and risgraph.folder() is None:
-            print("RisGraph: left out, as RISGRAPH names no folder with its programs.")
+            print("RisGraph: left out, as RISGRAPH names no folder with its programs.\n")
         elif "peer" in options.only:
             with make(folder, "kron20") as graph:
-                print(table(peer(graph, options.sizes, options.batches, Path(scratch), options.threads)))
+                print(table(peer(graph, options.sizes, options.batches, Path(scratch), options.threads)), "", sep="\n", flush=True)
+        if "peer" in options.only and graphbolt.folder() is None:
+            print("GraphBolt: left out, as GRAPHBOLT names no folder with its programs.")
+        elif "peer" in options.only:
+            with make(folder, "kron20") as graph:
+                print(ranks_peer(graph, min(options.batches, 4), Path(scratch), options.threads))
 
 
 if __name__ == "__main__":
