@@ -27,6 +27,7 @@ from isthmus.frontier import Frontier
 from isthmus.graph.sealing import sealed
 from isthmus.kernels.atomics import atomic_cas
 from isthmus.programs.program import State
+from isthmus.programs.sssp import SSSP
 from isthmus.runtime import checkpoint as checkpoints
 from isthmus.runtime import saved
 from isthmus.runtime.settling import SettlingPartitions
@@ -579,6 +580,24 @@ def test_a_frontier_that_cannot_be(count, all_active, listed, marks, message):
         checkpoints.recall(frontier, count, all_active, listed, marks)
 
 
+def test_checkpoints_that_cannot_be_removed_to_start_over(undirected, folder, monkeypatch):
+    stopped(RUNS["sssp"], undirected, folder, 3)
+
+    def refused(source, target):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "rename", refused)
+    with pytest.raises(StoreError, match="its checkpoints cannot be removed: Operation not permitted; name another folder"):
+        ist.sssp(undirected, 0, checkpoint=folder, restart=True, **TIGHT)
+
+
+def test_a_file_in_place_of_a_checkpoint(undirected, folder):
+    folder.mkdir()
+    (folder / "pass-1.iteration-3").write_text("no folder")
+    with pytest.raises(StoreError, match=r"pass-1.iteration-3/manifest.json: Not a directory; give --restart"):
+        ist.sssp(undirected, 0, checkpoint=folder, **TIGHT)
+
+
 def test_only_the_user_can_write_and_others_files_are_not_used(undirected, folder, monkeypatch):
     [name] = stopped(RUNS["sssp"], undirected, folder, 3)
     inside = folder / name
@@ -807,3 +826,12 @@ def test_checkpoints_stay_until_the_result_is_saved(undirected, folder, tmp_path
     failed = command("run", "sssp", undirected.path, "--source", "0", "--memory", "1%", "--checkpoint", folder, "-o", tmp_path / "out.csv")
     assert failed.returncode != 0
     assert names(folder) == ["pass-1.iteration-3"]
+
+
+def test_a_resumed_run_that_fails_names_its_checkpoint(undirected, folder, monkeypatch):
+    [name] = stopped(RUNS["sssp"], undirected, folder, 3)
+    monkeypatch.setattr(SSSP, "summary", lambda self, columns, state: 1 // 0)
+    with pytest.raises(StoreError, match=rf"resumed from .*{name} failed \(ZeroDivisionError: .*\); give --restart"):
+        ist.sssp(undirected, 0, checkpoint=folder, **TIGHT)
+    with pytest.raises(ZeroDivisionError):
+        ist.sssp(undirected, 0, checkpoint=folder, restart=True, **TIGHT)

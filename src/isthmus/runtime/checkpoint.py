@@ -19,7 +19,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -105,13 +105,19 @@ class Checkpoints(RunCheckpoints):
         try:
             shutil.rmtree(self.path / WRITING, ignore_errors=True)
             if self._restart:
-                remove(self.path)
+                self._start_over()
             for folder in found(self.path):
                 self._check(Saved(folder))
         except BaseException:
             self.__exit__()
             raise
         return self
+
+    def _start_over(self) -> None:
+        try:
+            remove(self.path)
+        except OSError as error:
+            raise StoreError(f"{self.path}: its checkpoints cannot be removed: {error.strerror}; name another folder") from error
 
     def _check(self, saved: Saved) -> None:
         """Raise StoreError if the checkpoint belongs to another run."""
@@ -126,9 +132,13 @@ class Checkpoints(RunCheckpoints):
             raise StoreError(f"{saved.folder}: was written by Isthmus {theirs['isthmus']}, this is {__version__}; {ANEW}")
 
     def __exit__(self, *details: object) -> None:
+        """Let go of the folder. If the call failed after a pass had resumed, the checkpoint may be the reason: say how to do without it."""
         with contextlib.suppress(OSError):  # not empty, or not ours to remove
             self.path.rmdir()
         os.close(self._lock)
+        failure = details[1] if details else None
+        if self.resumed is not None and isinstance(failure, (*WRONG, ArithmeticError, AssertionError)):
+            raise self.resumed.failed(failure) from failure
 
     def next_pass(self, program: Program) -> Checkpoint | None:
         """None for a single iteration: a later process does it again, since nothing could check what it had found."""
@@ -214,16 +224,6 @@ class Checkpoint:
         integer(self.done, 0, most)
         if self._program.all_active and not frontier.all_active:
             raise ValueError("expected all vertices to be active")
-
-    @contextlib.contextmanager
-    def blamed(self) -> Iterator[None]:
-        """If a run fails after it, or a pass before it, has resumed, the checkpoint may be the reason: say how to do without it."""
-        try:
-            yield
-        except (*WRONG, ArithmeticError, AssertionError) as error:
-            if self._folder.resumed is None:
-                raise
-            raise self._folder.resumed.failed(error) from error
 
     def _value(self) -> dict[str, Any]:
         return {"frontier": remember(self._frontier), "program": self._program.remember(self._state)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -80,7 +79,7 @@ def session_split(program: Program, session: Session) -> Split:
 
 def execute(program: Program, session: Session, watch: Watch, say: Callable[[str], None] | None, saved: Checkpoint | None) -> Execution:
     """Run a program. `say` is told what takes its time, such as kernels that have to be compiled."""
-    with telling(program.name, say), contextlib.nullcontext() if saved is None else saved.blamed():
+    with telling(program.name, say):
         return executed(program, session, watch, say or ignore, saved)
 
 

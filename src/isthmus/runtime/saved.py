@@ -98,8 +98,8 @@ class Saved:
         for path in (self.folder, *(self.folder / name for name in FILES)):
             try:
                 facts = os.lstat(path)
-            except FileNotFoundError:
-                continue  # an error when it is read
+            except OSError:
+                continue  # there is an error when it is read
             if stat.S_ISLNK(facts.st_mode) or (trouble := trouble_with(facts)):
                 why = "is a symbolic link" if stat.S_ISLNK(facts.st_mode) else trouble
                 raise StoreError(f"{path}: {why}, so it is not used; if you trust it, make a copy of {self.folder} that only you can write")
