@@ -1,4 +1,4 @@
-"""A thousand batches: scores are as near to the answer as after the first, and so is what is kept beside them."""
+"""A thousand batches: scores are as near to the answer as after the first, and so is what is kept beside them (`stream/residuals.py`)."""
 
 from __future__ import annotations
 

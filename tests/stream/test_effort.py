@@ -1,4 +1,4 @@
-"""What a small batch costs: the edges that each maintained program reads, against those of a computation from scratch."""
+"""What a small batch costs (`stream/maintained.py`): the edges that each program reads, against those of a computation from scratch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any interleaving of batches: after each, the graph is what a dictionary says, and every maintained answer what NetworkX says."""
+"""Any interleaving of batches (`stream/live.py`): the graph is what a dictionary says, and every maintained answer what NetworkX says."""
 
 from __future__ import annotations
 

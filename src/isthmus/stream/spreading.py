@@ -63,8 +63,7 @@ class MaintainedSpreading(MaintainedResiduals):
         self._build(facts)
         self._restartable = self.program.from_scratch(facts, None) is not None
         if self.graph.vertices:
-            if not (self._restartable and self._start_over()):
-                self._run(state.start)
+            self._run(state.start)
             self._go_on()
             if not self.bounds_each:
                 self._lower()  # so that the next batches find room in the bound
