@@ -183,7 +183,8 @@ class Follower:
     def _described(self, name: str) -> dict[str, Any]:
         result, wanted = self._live[name], self._options[name]
         options = {option: repeat.simple(value) for option, value in wanted.options.items()}
-        return {"algorithm": wanted.algorithm.name, "options": options, "batch": result.number, "result": result.summary()["result"]}
+        figures = repeat.simple(result.summary()["result"])
+        return {"algorithm": wanted.algorithm.name, "options": options, "batch": result.number, "result": figures}
 
     def _show(self, summary: dict[str, Any]) -> None:
         graph, seconds = summary["graph"], summary["seconds"]
