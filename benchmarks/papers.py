@@ -17,11 +17,11 @@ import time
 from pathlib import Path
 
 from harness import table
-from published import cases, grus, hytgraph, scaph
+from published import cases, grus, hytgraph, motives, scaph, systems
 from published.lab import Lab, Section
 
-EXPERIMENTS = {**hytgraph.EXPERIMENTS, **scaph.EXPERIMENTS, **grus.EXPERIMENTS}
-GRAPHS = (*cases.REAL, "rmat20", "rmat22", "grid400")
+EXPERIMENTS = {name: run for module in (hytgraph, scaph, grus, motives, systems) for name, run in module.EXPERIMENTS.items()}
+GRAPHS = (*cases.REAL, "rmat18", "grid400")
 SMOKE = ("rmat11", "grid40")
 SCALE, SMOKE_SCALE = 17, 10
 

@@ -32,7 +32,7 @@ def test_smoke(tmp_path, monkeypatch):
     command = [sys.executable, str(BENCHMARKS / "papers.py"), "--smoke"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("\n## ") + 1 == len(titles) == 19
+    assert done.stdout.count("\n## ") + 1 == len(titles) == 30
     assert "| PR, ours | rmat11 |" in done.stdout and "| PR, paper | SK | 57.60 |" in done.stdout
 
 
@@ -48,6 +48,27 @@ def test_published_speed_ups(module, other, expected):
     lab, table = module("lab"), module("hytgraph").TABLE_4
     found = lab.mean(x / y for cells in table.values() for x, y in zip(cells[other], cells["hytgraph"], strict=True))
     assert found == pytest.approx(expected, rel=0.005)
+
+
+def test_published_speed_ups_over_graphie(module):
+    """The mean, least and greatest that Scaph's text gives for its Table 3."""
+    found = [x / y for graphie, scaph in module("systems").TABLE_3.values() for x, y in zip(graphie, scaph, strict=True)]
+    assert (np.mean(found), min(found), max(found)) == pytest.approx((8.93, 3.03, 16.41), rel=0.01)
+
+
+def test_value_of_edges(module):
+    """Edges of active vertices, of those that are active later, and of others, in partitions with any active vertex."""
+    seen = module("motives").Uses()
+    seen.degrees, seen.cuts, seen.active = np.array([2, 1, 1]), np.array([0, 2, 4]), [np.array(some) for some in ([0], [1], [0, 2])]
+    assert module("motives").values(seen) == [(0.5, 0.0, 0.0), (0.25, 0.25, 0.0), (0.75, 0.0, 0.25)]
+
+
+def test_uses_are_those_of_all_iterations(module, tmp_path):
+    lab = module("lab").Lab(tmp_path, ["rmat7"], 7)
+    with module("motives").watched() as seen:
+        run = lab.run(lab.cases[0], "SSSP", "emogi")
+    assert [active.size for active in seen.active] == [step.active_vertices for step in run.iterations]
+    assert [int(seen.degrees[active].sum()) for active in seen.active] == [step.active_edges for step in run.iterations]
 
 
 @pytest.mark.parametrize("hint, expected", [("PF", 0.79), ("AB", 0.53), ("RM", 0.84), ("PF+AB", 0.40), ("PF+RM", 0.67)])

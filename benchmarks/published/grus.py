@@ -39,7 +39,7 @@ ARCS = {"Friendster": 1.8e9, "SK-2005": 1.9e9, "UK-union": 5.5e9}
 PAGES = 0.75  # of the near memory
 TAUS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)
 CAPACITIES = (2, 4, 6, 8, 11)  # GB of figure 12
-TOPOLOGY_BYTES = 22  # GB of UK-union's 5.5 billion targets; Table 1's rates agree, section 6.4 says 15
+TOPOLOGY_BYTES = (22, 15)  # GB: UK-union's 5.5 billion targets, over-subscribed 2.1 times as in Table 1; what section 6.4 says
 
 
 def stands_for(lab: Lab, graph: str) -> Case:
@@ -115,18 +115,18 @@ def figure_11(lab: Lab) -> Section:
 
 def figure_12(lab: Lab) -> Section:
     """Near memory."""
-    rows = [["algorithm", *(f"{size} GB" for size in CAPACITIES)]]
+    rows = [["targets", "algorithm", *(f"{size} GB" for size in CAPACITIES)]]
     case = stands_for(lab, "UK-union")
-    for algorithm in ALGORITHMS:
-        seconds = []
-        for size in CAPACITIES:
+    for whole in TOPOLOGY_BYTES:
+        for algorithm in ALGORITHMS:
             weighted = 2 if algorithm == "SSSP" else 1
-            share = near(TOPOLOGY_BYTES * weighted / size)
-            seconds.append(lab.run(case, algorithm, "grus", share, card(lab, "UK-union")).seconds)
-        rows.append([algorithm, *(times(s / seconds[-1]) for s in seconds)])
+            shares = [near(whole * weighted / size) for size in CAPACITIES]
+            seconds = [lab.run(case, algorithm, "grus", share, card(lab, "UK-union")).seconds for share in shares]
+            rows.append([f"{whole} GB", algorithm, *(times(s / seconds[-1]) for s in seconds)])
     text = [
         "Seconds over those with 11 GB. Paper, for UK-union: very gentle above 2 GB, less than twice the time with 2 GB. Below that "
-        "the paper's vertex data no longer fits; ours always does."
+        "the paper's vertex data no longer fits; ours always does. The paper gives UK-union's topology as 15 GB here; its 5.5 billion "
+        "targets of 4 bytes take 22, which is what its over-subscription of 2.1 (Table 1) needs. Both are shown."
     ]
     return Section(f"Grus, Figure 12: near memory, {case.name} standing for UK-union, card scaled", rows, text)
 

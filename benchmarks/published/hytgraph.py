@@ -61,7 +61,7 @@ CARDS = {
     "SSSP": {"subway": "4.6-5.1", "grus": "3.1-6.3", "emogi": "2.1-2.3"},
 }
 CACHE_BYTES = (0, 0.5, 1, 1.5, 2)  # GB of figure 8
-SMALL = 1 << 22  # arcs
+AT_MOST = 1.5  # times the paper's ratio of two recipes' bytes, or as many times less
 NEAR_SHARE = {"PR": 0.25, "SSSP": 0.125}  # of the edges near, which 2 GB of cache stand for; see `lab`
 LARGEST_GB = {"PR": 25.6, "SSSP": 51.2}  # of figure 9: 6.4 billion edges
 CACHE_GB, CARD_GB = 2 / 0.75, 10.0  # near memory for `hytgraph`, which caches in three quarters of it; for others, beside vertices
@@ -73,21 +73,13 @@ def named(lab: Lab, case: Case, algorithm: str, name: str, **how: Any) -> Run:
     return lab.run(case, algorithm, name.removesuffix("-"), without=without, **how)
 
 
-def ratio(lab: Lab, case: Case, algorithm: str, name: str) -> float:
-    """Bytes moved / edge bytes. Where the order matters it differs from run to run, so small graphs run five times, as in the paper."""
-    first = named(lab, case, algorithm, name).ratio
-    if not name.startswith("hytgraph") or case.graph.arcs > SMALL:
-        return first
-    return mean([first, *(named(lab.apart(), case, algorithm, name).ratio for _ in range(4))])
-
-
 def table_5(lab: Lab) -> Section:
     """Bytes moved over edge bytes."""
     names = list(TABLE_5["PR"])
     rows = [["", "graph", *names, "cache saves"]]
     section = Section("HyTGraph, Table V: bytes moved ÷ edge bytes", rows)
     for algorithm in TABLE_5:
-        ours = {name: [ratio(lab, case, algorithm, name) for case in lab.cases] for name in names}
+        ours = {name: [named(lab, case, algorithm, name, device=lab.card(case)).ratio for case in lab.cases] for name in names}
         shown = zip(("ours", "paper"), ([case.name for case in lab.cases], GRAPHS), (ours, TABLE_5[algorithm]), strict=True)
         for who, graphs, table in shown:
             for k, graph in enumerate(graphs):
@@ -98,22 +90,28 @@ def table_5(lab: Lab) -> Section:
             rows.append([f"{algorithm}, {who}", "geometric mean", *map(times, means.values()), f"{saved:.0%}"])
         cells = sum(with_cache < bare for with_cache, bare in zip(ours["hytgraph"], ours["hytgraph-"], strict=True))
         section.judged.append((f"{algorithm}: fewer bytes with the cache in {cells} of {len(lab.cases)} cells", cells == len(lab.cases)))
-        for other in ("filter", "emogi"):
-            over = mean(ours["hytgraph"]) / mean(ours[other])
-            section.judged.append((f"{algorithm}: hytgraph ÷ {other}, bytes, geometric mean: {over:.2f}", over < 1))
+        section.judged += [beside(lab, algorithm, ours, other) for other in ("emogi", "subway")]
     return section
+
+
+def beside(lab: Lab, algorithm: str, ours: dict[str, list[float]], other: str) -> tuple[str, bool]:
+    """HyTGraph's bytes over another's, and the paper's own ratio. Grids are left out: the paper's graphs have no such long paths."""
+    like = [k for k, case in enumerate(lab.cases) if case.kind != "grid"]
+    own = mean(ours["hytgraph"][k] for k in like) / mean(ours[other][k] for k in like)
+    theirs = mean(TABLE_5[algorithm]["hytgraph"]) / mean(TABLE_5[algorithm][other])
+    words = f"{algorithm}: hytgraph ÷ {other}, bytes, geometric mean without grids: {own:.2f}"
+    return f"{words} (paper {theirs:.2f}; at most {AT_MOST} times apart)", max(own / theirs, theirs / own) <= AT_MOST
 
 
 def table_4(lab: Lab) -> Section:
     """Speed-ups of hytgraph, modelled, by algorithm."""
     rows = [["hytgraph's speed-up over", "", *ALGORITHMS, "all"]]
     section = Section("HyTGraph, Table IV: modelled seconds on the RTX 2080 Ti", rows)
-    scaled = {case.name: lab.scaled("rtx2080ti", case.graph.arcs) for case in few(lab)}
     for other in (*OTHERS, "scaph", "auto"):
-        for who, some in (("card as it is", lab.cases), ("card scaled", few(lab))):
+        for who, some in (("card scaled", lab.cases), ("card as it is", few(lab))):
             cells = {}
             for algorithm in ALGORITHMS:
-                how = [{"device": scaled[case.name]} if who == "card scaled" else {} for case in some]
+                how = [{"device": lab.card(case)} if who == "card scaled" else {} for case in some]
                 cells[algorithm] = [
                     lab.run(case, algorithm, other, **h).seconds / lab.run(case, algorithm, "hytgraph", **h).seconds
                     for case, h in zip(some, how, strict=True)
@@ -123,8 +121,11 @@ def table_4(lab: Lab) -> Section:
         if other in TABLE_4["PR"]:
             published = {a: [x / y for x, y in zip(TABLE_4[a][other], TABLE_4[a]["hytgraph"], strict=True)] for a in ALGORITHMS}
             overall = mean(x for c in published.values() for x in c)
-            rows.append([other, "paper", *(times(mean(published[a])) for a in ALGORITHMS), times(overall)])
-    section.text.append(f"Card as it is: all graphs. Card scaled: {', '.join(case.name for case in few(lab))}.")
+            rows.append([other, "paper, of its cells", *(times(mean(published[a])) for a in ALGORITHMS), times(overall)])
+    section.text.append(
+        f"Card scaled: all graphs. Card as it is: {', '.join(case.name for case in few(lab))}. Ours and the paper's are geometric means "
+        "of the speed-ups on single graphs, its five large ones; its text has arithmetic means: 9.89 over ExpTM-F, 5.02 over Subway."
+    )
     return section
 
 
@@ -136,36 +137,40 @@ def few(lab: Lab) -> list[Case]:
 def all_bytes(lab: Lab) -> Section:
     """All recipes, all graphs: what `auto` is held to."""
     names = [*RECIPES, "auto"]
-    rows = [["algorithm", "graph", *names, "auto ÷ best"]]
-    ratios = []
+    rows = [["algorithm", "graph", *names, "auto ÷ best", "auto, card as it is"]]
+    ratios, unscaled = [], []
     moved: dict[str, list[float]] = {name: [] for name in names}
     for algorithm in ALGORITHMS:
         for case in lab.cases:
-            found = {name: lab.run(case, algorithm, name).ratio for name in names}
+            found = {name: lab.run(case, algorithm, name, device=lab.card(case)).ratio for name in names}
             best = min(found[name] for name in RECIPES)
             ratios.append(found["auto"] / best)
+            unscaled.append(lab.run(case, algorithm, "auto").ratio / best)
             for name in names:
                 moved[name].append(found[name])
-            rows.append([algorithm, case.name, *(times(found[name]) for name in names), times(ratios[-1])])
+            rows.append([algorithm, case.name, *(times(found[name]) for name in names), times(ratios[-1]), times(unscaled[-1] * best)])
     means = {name: mean(moved[name]) for name in names}
-    best_recipe = min(RECIPES, key=lambda name: means[name])
-    rows.append(["all", "geometric mean", *map(times, means.values()), times(mean(ratios))])
-    section = Section("All recipes: bytes moved ÷ edge bytes", rows)
-    over = means["auto"] / means[best_recipe]
+    rows.append(["all", "geometric mean", *map(times, means.values()), times(mean(ratios)), ""])
+    section = Section("All recipes: bytes moved ÷ edge bytes, card scaled", rows)
     section.judged = [
-        (f"auto ÷ {best_recipe}, the recipe with the fewest bytes, geometric means: {over:.2f} (at most 1.1)", over <= 1.1),
-        (f"auto ÷ the best recipe of every cell, geometric mean: {mean(ratios):.2f} (at most 1.1)", mean(ratios) <= 1.1),
+        (f"auto ÷ the best recipe of every cell, geometric mean: {mean(ratios):.3f} (at most 1.05)", mean(ratios) <= 1.05),
+        (f"auto ÷ the best recipe of a cell, the worst: {max(ratios):.2f} (at most 1.3)", max(ratios) <= 1.3),
     ]
+    section.text.append(
+        f"`auto` on the card as it is ÷ the same best: geometric mean {mean(unscaled):.2f}, {sum(x > 1.3 for x in unscaled)} of "
+        f"{len(unscaled)} cells above 1.3, the worst {max(unscaled):.2f}."
+    )
     return section
 
 
 def figure_5(lab: Lab) -> Section:
-    """Which engine brings how many partitions, and seconds per iteration."""
-    engines = ("filter", "compaction", "zero_copy", "cache")
+    """Which engine brings how many partitions, which share of the active edges is cached, and seconds per iteration."""
+    engines = ("filter", "compaction", "zero_copy")
     names = ("filter", "subway", "emogi", "hytgraph")
-    rows = [["algorithm", "iteration", "active edges", *(f"by {name}" for name in engines), *(f"{name} ms" for name in names)]]
+    rows = [["algorithm", "iteration", "active edges", *(f"partitions by {name}" for name in engines), "edges from cache",
+             *(f"{name} ms" for name in names)]]  # fmt: skip
     case = lab.sweep()
-    how = {"device": lab.scaled("rtx2080ti", case.graph.arcs)}
+    how = {"device": lab.card(case)}
     section = Section(f"HyTGraph, Figure 5: execution path on {case.name}, card scaled", rows)
     for algorithm in ("PR", "SSSP"):
         runs = {name: lab.run(case, algorithm, name, **how) for name in names}
@@ -175,7 +180,8 @@ def figure_5(lab: Lab) -> Section:
             chosen = sum(step.partitions.values())
             shares = [f"{step.partitions.get(name, 0) / max(chosen, 1):.0%}" for name in engines]
             each = [f"{r.iterations[k].modelled * 1e3:.3f}" if k < len(r.iterations) else "-" for r in runs.values()]
-            rows.append([algorithm, str(k + 1), f"{step.active_edges / case.graph.arcs:.1%}", *shares, *each])
+            cached = f"{step.hit_edges / max(step.active_edges, 1):.0%}"
+            rows.append([algorithm, str(k + 1), f"{step.active_edges / case.graph.arcs:.1%}", *shares, cached, *each])
         whole = [f"{run.seconds * 1e3:.2f}" for run in runs.values()]
         rows.append([algorithm, "all", "", "", "", "", "", *whole])
         first = max(path[0].partitions, key=lambda name: path[0].partitions[name], default="cache")
@@ -197,7 +203,7 @@ def figure_6(lab: Lab) -> Section:
     for algorithm in ALGORITHMS:
         found: dict[str, list[float]] = {}
         for case in some:
-            how = {"device": lab.scaled("rtx2080ti", case.graph.arcs)}
+            how = {"device": lab.card(case)}
             before = lab.run(case, algorithm, "emogi", **how).seconds
             for step, without in (*zip(STEPS, (BARE, ("cache", "order", "recompute"), ("cache",)), strict=True), ("vertex cache", ())):
                 after = lab.run(case, algorithm, "hytgraph", without=without, **how).seconds
@@ -225,9 +231,9 @@ def caches(**how: Any) -> Iterator[list[VertexCache]]:
 
 
 def misses(lab: Lab, case: Case, algorithm: str, **how: Any) -> tuple[float, float]:
-    """Edges that were followed and not near, and modelled seconds; of small graphs, means of five runs."""
-    runs = [lab.apart().run(case, algorithm, "hytgraph", **how) for _ in range(1 if case.graph.arcs > SMALL else 5)]
-    return mean(run.facts["cache"]["miss_edges"] for run in runs), mean(run.seconds for run in runs)
+    """Edges that were followed and not near, and modelled seconds."""
+    run = lab.run(case, algorithm, "hytgraph", device=lab.card(case), **how)
+    return run.facts["cache"]["miss_edges"], run.seconds
 
 
 def figure_7(lab: Lab) -> Section:
@@ -241,13 +247,13 @@ def figure_7(lab: Lab) -> Section:
             bare, _ = misses(lab, case, algorithm, without=("cache",))
             hot, hot_seconds = misses(lab, case, algorithm)
             with caches(by_degree=True):
-                hub, hub_seconds = misses(lab, case, algorithm)
+                hub, hub_seconds = misses(lab.apart(), case, algorithm)
             saved.append((1 - hot / bare, 1 - hub / bare))
             seconds.append(hot_seconds / hub_seconds)
             rows.append([algorithm, case.name, *(f"{share:.1%}" for share in saved[-1]), times(seconds[-1])])
     hot, hub = (sum(column) / max(len(saved), 1) for column in zip(*saved, strict=True))
-    rows.append(["both", "average", f"{hot:.1%}", f"{hub:.1%}", times(mean(seconds))])
-    rows.append(["both", "paper", "31.0%", "25.1%", "0.93"])
+    rows.append(["both", "arithmetic mean; of seconds, geometric", f"{hot:.1%}", f"{hub:.1%}", times(mean(seconds))])
+    rows.append(["both", "paper, arithmetic means", "31.0%", "25.1%", "0.93"])
     section.judged = [(f"hotness saves more accesses than hubs on average: {hot:.1%} against {hub:.1%}", hot > hub)]
     section.text.append("The paper's text names the two averages the other way round; its 24.2 % more only follows from this one.")
     return section
@@ -258,7 +264,7 @@ def table_6(lab: Lab) -> Section:
     rows = [["graph", "without ms", "with ms", "benefit", "refreshes", "selection and refreshing, at least"]]
     section = Section("HyTGraph, Table VI: PageRank without and with the cache, card scaled", rows)
     for case in few(lab):
-        how = {"device": lab.scaled("rtx2080ti", case.graph.arcs)}
+        how = {"device": lab.card(case)}
         bare = lab.run(case, "PR", "hytgraph", without=("cache",), **how)
         with caches() as made:
             run = lab.apart().run(case, "PR", "hytgraph", **how)
@@ -283,7 +289,7 @@ def figure_8(lab: Lab) -> Section:
     """Cache sizes."""
     rows = [["algorithm", "", *(f"{size} GB" for size in CACHE_BYTES), "share of the gain at 0.5 GB"]]
     case = lab.sweep()
-    how = {"device": lab.scaled("rtx2080ti", case.graph.arcs)}
+    how = {"device": lab.card(case)}
     for algorithm in ("PR", "SSSP"):
         seconds = []
         for size in CACHE_BYTES:

@@ -77,10 +77,12 @@ class SmallestLabel(Monotone):
 
 @ist.accumulative(initial=1e5, threshold=THRESHOLD, column="current")
 def relaxed_circuit(delta, degree):
-    """Scaph's circuit simulation, as CuSha relaxes it: a vertex whose currents do not balance moves its voltage until they do.
+    """Circuit simulation by relaxation: a vertex whose currents do not balance moves its voltage until they do.
 
-    Every edge is a resistor of 1 ohm; from every vertex a resistor leads to the ground that conducts a quarter of what its edges do; the
-    source takes in a current. Isthmus's own circuits are solved by conjugate gradients, which need all vertices after every pass.
+    Scaph takes its circuit simulation from CuSha (HPDC 2014) and does not describe it; CuSha's released sources have no circuit program. So
+    this is our choice: every edge is a resistor of 1 ohm; from every vertex a resistor leads to the ground that conducts a quarter of what
+    its edges do; the source takes in a current. Isthmus's own circuits are solved by conjugate gradients, which need all vertices after
+    every pass.
     """
     return 0.8 * delta / degree
 
@@ -120,9 +122,7 @@ class Lab:
 
     def __init__(self, folder: Path, names: Iterable[str], scale: int, device: str = "model:rtx2080ti") -> None:
         self.folder, self.scale, self.device = folder, scale, device
-        sizes.now = replace(
-            sizes.now, partitions=PARTITIONS, smallest_partition=BLOCK, modelled_buffer=LEAST_BUFFER, few_rows=FEW_ROWS
-        )
+        sizes.now = replace(sizes.now, partitions=PARTITIONS, smallest_partition=BLOCK, modelled_buffer=LEAST_BUFFER, few_rows=FEW_ROWS)
         self._cases: dict[str, Case] = {}
         self._runs: dict[tuple[Any, ...], Run] = {}
         self._answers: dict[tuple[str, str], Any] = {}
@@ -205,8 +205,15 @@ class Lab:
         if not same:
             raise SystemExit(f"{case.name} {algorithm} {how}: the answer is wrong")
 
-    def scaled(self, name: str, arcs: int, paper_arcs: float = PAPER_ARCS) -> str:
-        """A device whose fixed times and sizes are shrunk as a graph of `arcs` is against one of `paper_arcs`."""
+    def card(self, case: Case) -> str:
+        """HyTGraph's card, scaled with the graph."""
+        return self.scaled("rtx2080ti", case.graph.arcs)
+
+    def scaled(self, name: str, arcs: int, paper_arcs: float = PAPER_ARCS, multiprocessors: float = 1.0) -> str:
+        """A device whose fixed times and sizes are shrunk as a graph of `arcs` is against one of `paper_arcs`.
+
+        `multiprocessors`: the share of them that kernels use; their rate shrinks in proportion.
+        """
         share = min(1.0, arcs / paper_arcs)
         base = devices.find(name)
         blocks = max(LEAST_BLOCK, 1 << round(math.log2(base.managed.block_bytes * share)))
@@ -216,13 +223,14 @@ class Lab:
             ("managed", "block_bytes"): blocks,
             ("managed", "batch_faults"): batch,
             ("managed", "fault_seconds"): base.managed.fault_seconds * batch / base.managed.batch_faults,
+            ("near", "push_share"): base.near.push_share * multiprocessors,
         }
         text = f'base = "{name}"\nname = "{base.name}, scaled"\n'
         for section in ("link", "managed", "near"):
             text += f"[{section}]\n"
             own = {key: value for (where, key), value in figures.items() if where == section}
             text += "".join(f'{key} = {{ value = {value!r}, source = "scaled with the graph" }}\n' for key, value in own.items())
-        path = self.folder / f"{name}-{arcs}-{paper_arcs:g}.toml"
+        path = self.folder / f"{name}-{arcs}-{paper_arcs:g}-{multiprocessors:.3g}.toml"
         path.write_text(text)
         return f"{devices.PREFIX}{path}"
 
