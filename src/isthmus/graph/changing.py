@@ -17,76 +17,24 @@ from typing import Any
 import numpy as np
 
 from isthmus import sizes
-from isthmus.errors import BatchError, GraphFormatError, StoreError
-from isthmus.graph.change import Change, Edits, distinct, negatives_gained, side_changes, sorted_pairs
-from isthmus.graph.changing_ids import UNKNOWN, ChangingIds
-from isthmus.graph.far import FarArray
+from isthmus.errors import BatchError, GraphFormatError
+from isthmus.graph.change import Change, Edits, side_changes, sorted_pairs
+from isthmus.graph.changing_ids import ChangingIds
+from isthmus.graph.changing_snapshot import ChangingSnapshot
 from isthmus.graph.files import Array
 from isthmus.graph.freezing import frozen_store
 from isthmus.graph.graph import Graph
 from isthmus.graph.ids import Ids
 from isthmus.graph.lists import Lists
 from isthmus.graph.packed_lists import PackedLists
+from isthmus.graph.preparing import prepared
 from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels import packed
-from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
+from isthmus.kernels.packed import DELETE, INSERT
 from isthmus.threads import Team
 
 NOBODY = np.empty(0, np.int64)
 FEW_WEIGHTS = np.empty(0, np.int32)
-
-
-class ChangingSnapshot(Snapshot):
-    """A changing graph after some number of batches; valid until the next one."""
-
-    def __init__(self, graph: ChangingGraph) -> None:
-        out, into = graph.sides["out"], graph.sides["in"]
-        self._sides = graph.sides
-        self.number, self.path = graph.number, None
-        self.vertices, self.edges, self.arcs = out.vertices, graph.edges, out.arcs
-        self.directed, self.weighted, self.has_in_edges = graph.directed, graph.weighted, True
-        self.self_loops, self.negative_weights = graph.self_loops, graph.negative_arcs > 0
-        self.target_dtype = out.targets.dtype
-        self.weight_dtype = out.weights.dtype if graph.weighted else None
-        self._naming = graph.changing_ids.naming
-        assert into.vertices == out.vertices
-
-    @property
-    def ids(self) -> Ids:  # type: ignore[override]
-        return self._naming.map()
-
-    @property
-    def order(self) -> str:  # type: ignore[override]
-        return "natural" if self.ids.is_natural else "hub"
-
-    def slots(self, side: str) -> int:
-        return self._sides[side].slots
-
-    def lists(self, side: str, verify: bool = True) -> Lists:
-        return self._sides[side].lists()
-
-    def far(self, side: str, weights: bool) -> list[FarArray]:
-        lists, name = self._sides[side], self.stored(side)
-        found = [FarArray(f"{name}.targets", self.target_dtype, lists.slots, memory=lists.targets)]
-        if weights and self.weighted:
-            found.append(FarArray(f"{name}.weights", self.weight_dtype, lists.slots, memory=lists.weights))
-        return found
-
-    def whole(self, array: FarArray, verify: bool = True) -> Array:
-        assert array.memory is not None
-        return array.memory
-
-    def naturals(self) -> Array | None:
-        return None if self.ids.is_natural else np.asarray(self.ids.places(np.arange(self.vertices)))
-
-    def from_naturals(self) -> Array | None:
-        return None if self.ids.is_natural else np.asarray(self.ids.numbers(0, self.vertices))
-
-    def out_degrees(self) -> Array:
-        return self.lists("out").degrees(np.uint32)
-
-    def identity(self) -> str:
-        raise StoreError("a changing graph has no fixed contents; save it, and use the store")
 
 
 class ChangingGraph(Graph):
@@ -180,94 +128,9 @@ class ChangingGraph(Graph):
 
         `strict`: inserting an edge that exists, or deleting or reweighing one that does not, is an error.
         """
-        added, us, vs, removed, counts = self._numbered(edits, strict)
-        wishes, weights = edits.wishes, self._weights_of(edits)
-        if removed.size:
-            gone_u, gone_v = self._edges_of(removed)
-            us, vs = np.concatenate([us, gone_u]), np.concatenate([vs, gone_v])
-            wishes = np.concatenate([wishes, np.full(gone_u.size, DELETE, np.uint8)])
-            weights = np.concatenate([weights, np.zeros(gone_u.size, weights.dtype)]) if weights.size else weights
-        n = self.vertices + added.size
-        if not self.directed:
-            us, vs = np.minimum(us, vs), np.maximum(us, vs)
-        order = sorted_pairs(us, vs, n)
-        su, sv = us[order], vs[order]
-        fresh = np.flatnonzero((su[1:] != su[:-1]) | (sv[1:] != sv[:-1])) + 1 if order.size else NOBODY
-        cuts = np.concatenate([[0], fresh, [order.size]]) if order.size else np.zeros(1, np.int64)
-        kind = self.sides["out"].targets.dtype
-        eu, ev = su[cuts[:-1]].astype(kind), sv[cuts[:-1]].astype(kind)
-        exists, old = self._look_up(eu, ev)
-        actions = np.empty(eu.size, np.uint8)
-        final = np.empty(eu.size if self.weighted else 0, old.dtype)
-        odd = np.full(2, len(edits), np.int64)
-        repeated, missing = packed.fold(order, cuts, wishes, weights, exists, old, actions, final, odd)
-        if strict and (repeated or missing):
-            raise self._refused(edits, odd)
-        net = np.flatnonzero(actions)
-        counts |= {"repeated": int(repeated), "missing": int(missing) + counts["missing"]}
-        weights, old = (final[net], old[net]) if self.weighted else (final, old)
-        return self._change(eu[net], ev[net], actions[net], weights, old, added, removed, counts)
+        return prepared(self, edits, strict)
 
-    def _numbered(self, edits: Edits, strict: bool) -> tuple[Array, Array, Array, Array, dict[str, int]]:
-        """(ids of new vertices, both ends of every row by number, numbers of removed vertices, counts)."""
-        ids, n = self.changing_ids, self.vertices
-        us, vs = ids.numbers(edits.sources), ids.numbers(edits.targets)
-        inserts = edits.wishes == INSERT
-        unknown_u, unknown_v = us == UNKNOWN, vs == UNKNOWN
-        asked = [edits.added] if edits.added is not None else []
-        fresh = [edits.sources[inserts & unknown_u], edits.targets[inserts & unknown_v], *asked]
-        counts = {"missing": 0, "vertices_repeated": 0}
-        added = distinct(np.concatenate(fresh)) if sum(part.size for part in fresh) else edits.sources[:0]
-        if asked:
-            there = ids.numbers(added) != UNKNOWN
-            counts["vertices_repeated"] = int(np.count_nonzero(there))
-            if strict and there.any():
-                user = added[there].tolist()[0]
-                row = edits.where_added(asked[0].tolist().index(user))
-                raise BatchError(f"{row}: vertex {user!r} is to be added, and exists already; nothing was applied (strict)")
-            added = added[~there]
-        self._check_range(added)
-        removed = self._removed(edits, strict, counts)
-        if unknown_u.any() or unknown_v.any():
-            if added.size:
-                where = dict(zip(added.tolist(), range(n, n + added.size), strict=True))
-                for ends, users, unknown in ((us, edits.sources, unknown_u), (vs, edits.targets, unknown_v)):
-                    rows = np.flatnonzero(unknown)
-                    ends[rows] = [where.get(user, UNKNOWN) for user in users[rows].tolist()]
-            # What is deleted or reweighed at a vertex that does not exist is missing: as an edge from a number beyond all vertices.
-            beyond = n + added.size
-            us[us == UNKNOWN], vs[vs == UNKNOWN] = beyond, beyond
-        return added, us, vs, removed, counts
-
-    def _check_range(self, added: Array) -> None:
-        kind = self.sides["out"].targets.dtype
-        if self.vertices + added.size > np.iinfo(kind).max:
-            raise BatchError(f"the graph would have {self.vertices + added.size} vertices, more than {kind} numbers; ingest it again")
-
-    def _removed(self, edits: Edits, strict: bool, counts: dict[str, int]) -> Array:
-        if edits.removed is None or not edits.removed.size:
-            return NOBODY
-        users = distinct(edits.removed)
-        used = np.concatenate([edits.sources, edits.targets, *([edits.added] if edits.added is not None else [])])
-        gone = set(users.tolist())
-        for user in used.tolist():
-            if user in gone:
-                raise BatchError(f"vertex {user!r} is removed and used in the same batch; use two batches")
-        numbers = self.changing_ids.numbers(users)
-        counts["missing"] += int(np.count_nonzero(numbers == UNKNOWN))
-        if strict and counts["missing"]:
-            user = users[numbers == UNKNOWN].tolist()[0]
-            row = edits.where_removed(edits.removed.tolist().index(user))
-            raise BatchError(f"{row}: vertex {user!r} is to be removed, and does not exist; nothing was applied (strict)")
-        return np.sort(numbers[numbers != UNKNOWN])
-
-    def _weights_of(self, edits: Edits) -> Array:
-        if not self.weighted:
-            return FEW_WEIGHTS
-        kind = self.sides["out"].weights.dtype
-        return np.ones(len(edits), kind) if edits.weights is None else edits.weights.astype(kind)
-
-    def _edges_of(self, chosen: Array) -> tuple[Array, Array]:
+    def edges_of(self, chosen: Array) -> tuple[Array, Array]:
         """All edges that begin or end at some of these vertices, each once."""
         found: list[tuple[Array, Array]] = []
         for name in ("out", "in") if self.directed else ("out",):
@@ -286,7 +149,7 @@ class ChangingGraph(Graph):
         fresh[1:] = (us[1:] != us[:-1]) | (vs[1:] != vs[:-1])
         return us[fresh], vs[fresh]
 
-    def _look_up(self, us: Array, vs: Array) -> tuple[Array, Array]:
+    def look_up(self, us: Array, vs: Array) -> tuple[Array, Array]:
         """Whether each edge exists, and its weight."""
         out, into = self.sides["out"].arrays(), self.sides["in"].arrays()
         exists, old = np.empty(us.size, np.uint8), np.empty(us.size if self.weighted else 0, out[3].dtype)
@@ -304,45 +167,8 @@ class ChangingGraph(Graph):
     def joined(self, us: Array, vs: Array) -> Array:
         """Whether there is an edge u -> v now, for each pair of vertex numbers; numbers beyond all vertices have none."""
         kind = self.sides["out"].targets.dtype
-        exists, _ = self._look_up(us.astype(kind), vs.astype(kind))
+        exists, _ = self.look_up(us.astype(kind), vs.astype(kind))
         return exists.astype(np.bool_)
-
-    def _refused(self, edits: Edits, odd: Array) -> BatchError:
-        row = int(odd.min())
-        u, v = edits.sources[row : row + 1].tolist()[0], edits.targets[row : row + 1].tolist()[0]
-        what = "is to be inserted, and exists already" if row == odd[0] else "does not exist"
-        return BatchError(f"{edits.where(row)}: the edge {u!r} -> {v!r} {what}; nothing was applied (strict)")
-
-    def _change(
-        self, us: Array, vs: Array, actions: Array, weights: Array, old: Array, added: Array, removed: Array, counts: dict[str, int]
-    ) -> Change:
-        n = self.vertices + added.size
-        edges = self.edges + int(np.count_nonzero(actions == INSERT)) - int(np.count_nonzero(actions == DELETE))
-        loops = us == vs
-        gained = np.count_nonzero(loops & (actions == INSERT)) - np.count_nonzero(loops & (actions == DELETE))
-        self_loops = self.self_loops + int(gained)
-        if weights.size:
-            weights = np.where(actions == DELETE, old, weights)
-        if self.directed:
-            out, order = side_changes(us, vs, actions, weights, None), np.arange(us.size)
-            into = side_changes(vs, us, actions, weights, sorted_pairs(vs.astype(np.int64), us.astype(np.int64), n))
-        else:
-            twice = np.concatenate([np.arange(us.size), np.flatnonzero(~loops)])
-            ends, others = np.concatenate([us, vs[~loops]]), np.concatenate([vs, us[~loops]])
-            by_vertex = sorted_pairs(ends.astype(np.int64), others.astype(np.int64), n)
-            order = twice[by_vertex]
-            out = side_changes(ends, others, actions[twice], weights[twice] if weights.size else weights, by_vertex)
-            into = out
-        left = n - removed.size
-        holes, movers = removed[removed < left], np.setdiff1d(np.arange(left, n), removed)
-        names = {"inserted": INSERT, "deleted": DELETE, "reweighed": REWEIGH}
-        counts |= {name: int(np.count_nonzero(actions == action)) for name, action in names.items()}
-        counts |= {"vertices_added": int(added.size), "vertices_removed": int(removed.size)}
-        negative = self.negative_arcs + negatives_gained(out, old[order] if old.size else old)
-        return Change(
-            self.number + 1, out, into, old[order] if old.size else old, added, removed, movers, holes, left, counts, edges, self_loops,
-            negative,
-        )  # fmt: skip
 
     def commit(self, change: Change) -> None:
         """Apply a prepared batch."""
@@ -376,12 +202,12 @@ class ChangingGraph(Graph):
     def _rename(self, movers: Array, holes: Array) -> None:
         """Replace all arcs at the movers by arcs at the holes."""
         n = self.vertices
-        us, vs = self._edges_of(movers)
+        us, vs = self.edges_of(movers)
         if not us.size:
             return
         kind = self.sides["out"].targets.dtype
         us, vs = us.astype(kind), vs.astype(kind)
-        _, weights = self._look_up(us, vs)
+        _, weights = self.look_up(us, vs)
         to = np.arange(n)
         to[movers] = holes
         new_u, new_v = to[us].astype(kind), to[vs].astype(kind)

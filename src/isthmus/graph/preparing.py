@@ -1,0 +1,157 @@
+"""What a batch does to a changing graph, found out before anything is changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isthmus.errors import BatchError
+from isthmus.graph.change import Change, Edits, distinct, negatives_gained, side_changes, sorted_pairs
+from isthmus.graph.changing_ids import UNKNOWN
+from isthmus.graph.files import Array
+from isthmus.kernels import packed
+from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
+
+if TYPE_CHECKING:
+    from isthmus.graph.changing import ChangingGraph
+
+NOBODY = np.empty(0, np.int64)
+FEW_WEIGHTS = np.empty(0, np.int32)
+
+
+def prepared(graph: ChangingGraph, edits: Edits, strict: bool = False) -> Change:
+    """Find out what a batch changes. Raises BatchError; nothing is changed yet.
+
+    `strict`: inserting an edge that exists, or deleting or reweighing one that does not, is an error.
+    """
+    added, us, vs, removed, counts = numbered(graph, edits, strict)
+    wishes, weights = edits.wishes, weights_of(graph, edits)
+    if removed.size:
+        gone_u, gone_v = graph.edges_of(removed)
+        us, vs = np.concatenate([us, gone_u]), np.concatenate([vs, gone_v])
+        wishes = np.concatenate([wishes, np.full(gone_u.size, DELETE, np.uint8)])
+        weights = np.concatenate([weights, np.zeros(gone_u.size, weights.dtype)]) if weights.size else weights
+    n = graph.vertices + added.size
+    if not graph.directed:
+        us, vs = np.minimum(us, vs), np.maximum(us, vs)
+    order = sorted_pairs(us, vs, n)
+    su, sv = us[order], vs[order]
+    fresh = np.flatnonzero((su[1:] != su[:-1]) | (sv[1:] != sv[:-1])) + 1 if order.size else NOBODY
+    cuts = np.concatenate([[0], fresh, [order.size]]) if order.size else np.zeros(1, np.int64)
+    kind = graph.sides["out"].targets.dtype
+    eu, ev = su[cuts[:-1]].astype(kind), sv[cuts[:-1]].astype(kind)
+    exists, old = graph.look_up(eu, ev)
+    actions = np.empty(eu.size, np.uint8)
+    final = np.empty(eu.size if graph.weighted else 0, old.dtype)
+    odd = np.full(2, len(edits), np.int64)
+    repeated, missing = packed.fold(order, cuts, wishes, weights, exists, old, actions, final, odd)
+    if strict and (repeated or missing):
+        raise refused(edits, odd)
+    net = np.flatnonzero(actions)
+    counts |= {"repeated": int(repeated), "missing": int(missing) + counts["missing"]}
+    weights, old = (final[net], old[net]) if graph.weighted else (final, old)
+    return change_of(graph, eu[net], ev[net], actions[net], weights, old, added, removed, counts)
+
+
+def numbered(graph: ChangingGraph, edits: Edits, strict: bool) -> tuple[Array, Array, Array, Array, dict[str, int]]:
+    """(ids of new vertices, both ends of every row by number, numbers of removed vertices, counts)."""
+    ids, n = graph.changing_ids, graph.vertices
+    us, vs = ids.numbers(edits.sources), ids.numbers(edits.targets)
+    inserts = edits.wishes == INSERT
+    unknown_u, unknown_v = us == UNKNOWN, vs == UNKNOWN
+    asked = [edits.added] if edits.added is not None else []
+    fresh = [edits.sources[inserts & unknown_u], edits.targets[inserts & unknown_v], *asked]
+    counts = {"missing": 0, "vertices_repeated": 0}
+    added = distinct(np.concatenate(fresh)) if sum(part.size for part in fresh) else edits.sources[:0]
+    if asked:
+        there = ids.numbers(added) != UNKNOWN
+        counts["vertices_repeated"] = int(np.count_nonzero(there))
+        if strict and there.any():
+            user = added[there].tolist()[0]
+            row = edits.where_added(asked[0].tolist().index(user))
+            raise BatchError(f"{row}: vertex {user!r} is to be added, and exists already; nothing was applied (strict)")
+        added = added[~there]
+    check_range(graph, added)
+    removed = removed_by(graph, edits, strict, counts)
+    if unknown_u.any() or unknown_v.any():
+        if added.size:
+            where = dict(zip(added.tolist(), range(n, n + added.size), strict=True))
+            for ends, users, unknown in ((us, edits.sources, unknown_u), (vs, edits.targets, unknown_v)):
+                rows = np.flatnonzero(unknown)
+                ends[rows] = [where.get(user, UNKNOWN) for user in users[rows].tolist()]
+        # What is deleted or reweighed at a vertex that does not exist is missing: as an edge from a number beyond all vertices.
+        beyond = n + added.size
+        us[us == UNKNOWN], vs[vs == UNKNOWN] = beyond, beyond
+    return added, us, vs, removed, counts
+
+
+def check_range(graph: ChangingGraph, added: Array) -> None:
+    kind = graph.sides["out"].targets.dtype
+    if graph.vertices + added.size > np.iinfo(kind).max:
+        raise BatchError(f"the graph would have {graph.vertices + added.size} vertices, more than {kind} numbers; ingest it again")
+
+
+def removed_by(graph: ChangingGraph, edits: Edits, strict: bool, counts: dict[str, int]) -> Array:
+    if edits.removed is None or not edits.removed.size:
+        return NOBODY
+    users = distinct(edits.removed)
+    used = np.concatenate([edits.sources, edits.targets, *([edits.added] if edits.added is not None else [])])
+    gone = set(users.tolist())
+    for user in used.tolist():
+        if user in gone:
+            raise BatchError(f"vertex {user!r} is removed and used in the same batch; use two batches")
+    numbers = graph.changing_ids.numbers(users)
+    counts["missing"] += int(np.count_nonzero(numbers == UNKNOWN))
+    if strict and counts["missing"]:
+        user = users[numbers == UNKNOWN].tolist()[0]
+        row = edits.where_removed(edits.removed.tolist().index(user))
+        raise BatchError(f"{row}: vertex {user!r} is to be removed, and does not exist; nothing was applied (strict)")
+    return np.sort(numbers[numbers != UNKNOWN])
+
+
+def weights_of(graph: ChangingGraph, edits: Edits) -> Array:
+    if not graph.weighted:
+        return FEW_WEIGHTS
+    kind = graph.sides["out"].weights.dtype
+    return np.ones(len(edits), kind) if edits.weights is None else edits.weights.astype(kind)
+
+
+def refused(edits: Edits, odd: Array) -> BatchError:
+    row = int(odd.min())
+    u, v = edits.sources[row : row + 1].tolist()[0], edits.targets[row : row + 1].tolist()[0]
+    what = "is to be inserted, and exists already" if row == odd[0] else "does not exist"
+    return BatchError(f"{edits.where(row)}: the edge {u!r} -> {v!r} {what}; nothing was applied (strict)")
+
+
+def change_of(
+    graph: ChangingGraph, us: Array, vs: Array, actions: Array, weights: Array, old: Array, added: Array, removed: Array,
+    counts: dict[str, int],
+) -> Change:  # fmt: skip
+    n = graph.vertices + added.size
+    edges = graph.edges + int(np.count_nonzero(actions == INSERT)) - int(np.count_nonzero(actions == DELETE))
+    loops = us == vs
+    gained = np.count_nonzero(loops & (actions == INSERT)) - np.count_nonzero(loops & (actions == DELETE))
+    self_loops = graph.self_loops + int(gained)
+    if weights.size:
+        weights = np.where(actions == DELETE, old, weights)
+    if graph.directed:
+        out, order = side_changes(us, vs, actions, weights, None), np.arange(us.size)
+        into = side_changes(vs, us, actions, weights, sorted_pairs(vs.astype(np.int64), us.astype(np.int64), n))
+    else:
+        twice = np.concatenate([np.arange(us.size), np.flatnonzero(~loops)])
+        ends, others = np.concatenate([us, vs[~loops]]), np.concatenate([vs, us[~loops]])
+        by_vertex = sorted_pairs(ends.astype(np.int64), others.astype(np.int64), n)
+        order = twice[by_vertex]
+        out = side_changes(ends, others, actions[twice], weights[twice] if weights.size else weights, by_vertex)
+        into = out
+    left = n - removed.size
+    holes, movers = removed[removed < left], np.setdiff1d(np.arange(left, n), removed)
+    names = {"inserted": INSERT, "deleted": DELETE, "reweighed": REWEIGH}
+    counts |= {name: int(np.count_nonzero(actions == action)) for name, action in names.items()}
+    counts |= {"vertices_added": int(added.size), "vertices_removed": int(removed.size)}
+    negative = graph.negative_arcs + negatives_gained(out, old[order] if old.size else old)
+    return Change(
+        graph.number + 1, out, into, old[order] if old.size else old, added, removed, movers, holes, left, counts, edges, self_loops,
+        negative,
+    )  # fmt: skip
