@@ -73,7 +73,7 @@ def table_1(lab: Lab) -> Section:
         rate = "no" if over == FITS else f"{over:g}"
         rows.append([case.name, algorithm, rate, "ours", *map(times, relative)])
         rows.append([graph, algorithm, rate, "paper", *map(times, published)])
-    for who, found in (("ours", ours), ("paper, of its cells", theirs)):
+    for who, found in (("ours", ours), ("paper, of its rounded cells", theirs)):
         rows.append(["geometric mean", "", "", who, *(times(mean(values)) for values in found.values())])
     rows.append(["geometric mean", "", "", "paper, as printed", *map(times, PRINTED_MEANS)])
     return section
