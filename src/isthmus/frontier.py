@@ -83,10 +83,15 @@ class Frontier:
         if active is None:
             self.list, self.count = None, self.vertices
             return
-        chosen = np.flatnonzero(active) if active.dtype == bool else np.unique(active)
-        self.marks[chosen] = 1
-        self.count = chosen.size
-        self.list = chosen.astype(np.uint32) if self.count <= self.queues.shape[1] else None
+        if active.dtype == bool:
+            self.marks[: active.size] = active
+            self.count = int(np.count_nonzero(active))
+        else:
+            active = np.unique(active)  # and no pass over all marks
+            self.marks[active] = 1
+            self.count = active.size
+        few = self.count <= self.queues.shape[1]
+        self.list = (np.flatnonzero(active) if active.dtype == bool else active).astype(np.uint32) if few else None
 
     def wake(self, first: int, last: int) -> None:
         """Make the vertices first:last active next, besides those already marked."""

@@ -235,9 +235,13 @@ class Team:
         self.each(part, count)
         return [found[index] for index in range(count)]
 
-    def close(self) -> None:
+    def dismiss(self) -> None:
+        """Let the members end, without waiting for them."""
         for inbox in self._work:
             inbox.put(None)
+
+    def close(self) -> None:
+        self.dismiss()
         for thread in self._threads:
             thread.join()
         self._work, self._threads = [], []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -106,6 +107,15 @@ def case_of(name: str) -> kinds.Case:
     if not case.graphs:
         case.graphs["changing"] = changed(case, [None, True, False][len(name) % 3])
     return case
+
+
+@pytest.fixture(scope="module", autouse=True)
+def closed_at_the_end() -> Iterator[None]:
+    yield
+    for case in CASES.values():
+        for graph in case.graphs.values():
+            graph.close()
+        case.graphs.clear()
 
 
 def how(way: Any) -> dict[str, Any]:

@@ -51,6 +51,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def nothing_left() -> Iterator[None]:
     """No thread and no open file outlives a run, however it ended; and a run that hangs ends the tests with a traceback."""
     faulthandler.dump_traceback_later(90, exit=True)
+    gc.collect()  # what other tests have forgotten
     threads, files = threading.active_count(), set(os.listdir("/proc/self/fd"))
     yield
     faulthandler.cancel_dump_traceback_later()

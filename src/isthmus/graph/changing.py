@@ -9,6 +9,7 @@ The graph stays simple: an edge that exists is not inserted twice. Removed verti
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,6 +44,7 @@ class ChangingGraph(Graph):
     def __init__(self, graph: Graph, threads: int | None = None, align: bool | None = None) -> None:
         base = graph.snapshot
         self.team = Team(threads)
+        weakref.finalize(self, self.team.dismiss)  # of a graph that nobody closed
         self.lock = threading.RLock()  # held while a batch is applied, and while an algorithm runs
         self.number = 0
         self.edges, self.directed, self.weighted = base.edges, base.directed, base.weighted

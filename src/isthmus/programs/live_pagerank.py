@@ -31,9 +31,6 @@ class LivePageRank(Spreading):
             return np.full(facts.vertices, 1 - self.factor)
         return teleport_vector(self.teleport, facts) * (1 - self.factor) * TELEPORTED
 
-    def from_scratch(self, facts: Facts, strengths: Array | None) -> PageRank:
-        return PageRank(self.factor, self.tol / 2, teleport=self.teleport, strengths=strengths)
-
     def arriving(self, vertices: int) -> float:
         return 1 - self.factor if self.teleport is None else 0.0
 

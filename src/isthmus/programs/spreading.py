@@ -21,7 +21,7 @@ from isthmus.kernels.atomics import atomic_add
 from isthmus.programs.choosing import above as vertices_above
 from isthmus.programs.declared import ByDeltas
 from isthmus.programs.functions import Functions
-from isthmus.programs.program import Array, Facts, Program, State
+from isthmus.programs.program import Array, Facts, State
 
 LEFT = 0.25  # of the allowed error: if residuals are below that and the bound does not hold, what is off is too much
 LOWER = 0.9  # of the threshold that the bound needs, so that rounding does not make it lower the threshold twice
@@ -71,10 +71,6 @@ class Spreading(ByDeltas):
     @abstractmethod
     def threshold(self, vertices: int) -> float:
         """The first threshold."""
-
-    def from_scratch(self, facts: Facts, strengths: Array | None) -> Program | None:
-        """A faster program for the same scores, up to a factor; None: there is none."""
-        return None
 
     def absorber(self, facts: Facts) -> int:
         return -1

@@ -19,11 +19,10 @@ from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
 from isthmus.programs.dependencies import with_room
 from isthmus.programs.program import Facts
 from isthmus.programs.spreading import LOWER, Spreading
-from isthmus.runtime.execute import execute
-from isthmus.runtime.options import quiet
 from isthmus.runtime.session import Session
 from isthmus.stream.maintained import Array, Effort
 from isthmus.stream.residuals import NO_WEIGHTS, ROUNDING, MaintainedResiduals
+from isthmus.stream.sweeping import sweep
 
 EPSILON = float(np.finfo(np.float64).eps)
 LARGEST = 1.05  # of strength ÷ divisor: with more, vertices would send more than they have, and scores might grow without end
@@ -31,7 +30,7 @@ ROUNDED = 0.05  # of the allowed error, for rounding; then residuals are compute
 STRENGTH_ERROR = 1e-12  # relative error of a sum of weights at which it is summed anew
 ATTEMPTS = 64  # to restore the bound; a `tol` that float64 cannot reach is given up then, and the result says that it has not converged
 ROOM = 0.75  # of the allowed error, for residuals when the bound had to be restored
-ALONE = 16  # times the edges that one thread follows elsewhere; by density it needs half of those of the loop of every run
+PART = 4  # of all edges, that one thread follows at most: then a few sweeps take less time
 STEP = 4.0  # by which the density of residuals that are followed falls
 WAITING = 0.25  # of the allowed error, for messages that are off; when it is used up, half of that is corrected
 
@@ -61,7 +60,6 @@ class MaintainedSpreading(MaintainedResiduals):
         self._behind = np.empty(0, np.int64)  # vertices whose divisor is not their strength
         self.program.off = 0.0
         self._build(facts)
-        self._restartable = self.program.from_scratch(facts, None) is not None
         if self.graph.vertices:
             self._run(state.start)
             self._go_on()
@@ -211,31 +209,22 @@ class MaintainedSpreading(MaintainedResiduals):
         for _ in range(ATTEMPTS):
             if self._holds():
                 return
-            if not self._lower() and not self._start_over() and (start := self._active()).size:
-                self._run(start)
+            if not self._lower():
+                self._sweep()
             self._catch_up()
 
-    def _start_over(self) -> bool:
-        """Take the values of a run from scratch, and compute the residuals that they leave; False: no run is faster."""
-        facts, n = self.facts(), self.graph.vertices
-        strengths = self._strength[:n].copy() if self._weighted else None
-        program = self.program.from_scratch(facts, strengths)
-        if program is None:
-            return False
-        self.session.holdings.follow(self.graph.snapshot)
-        run = execute(program, self.session, quiet, None, None)
-        self.effort.edges_read += int(run.trace.total("active_edges"))
-        self.effort.affected += n
-        ranks = next(iter(run.columns.values()))
+    def _sweep(self) -> None:
+        """Bring all values up to date by sweeps over all edges; no message is off then."""
+        n = self.graph.vertices
         self.state.arrays[3][:n] = self._strength[:n]
-        self._behind = self._behind[:0]
-        sending = float(ranks[self._strength[:n] > 0].sum())
-        # All that starts at vertices is the sum of scores without what is sent on: this gives the factor.
-        factor = self.state.params[0]
-        self.state.arrays[0][:n] = ranks * (float(self.program.first_residuals(facts).sum()) / (float(ranks.sum()) - factor * sending))
-        self._derive()
+        self._behind, self.program.off = self._behind[:0], 0.0
+        own = self.program.first_residuals(self.facts())
+        side = self.graph.sides["in"]
+        edges = sweep(self.program, own, self.state.arrays, self.state.params, side, self.team)
         self._take_marked()
-        return True
+        self._lost = EPSILON * float(np.abs(self._scores()).sum()) * np.log2(n + 2)  # by the sums of the last pass
+        self.effort.edges_read += edges
+        self.effort.affected += n
 
     def _remaining(self) -> tuple[float, float]:
         """The sum of |residual|, and what it may be together with what messages are off by."""
@@ -257,9 +246,7 @@ class MaintainedSpreading(MaintainedResiduals):
         n, (factor, _, absorber) = self.graph.vertices, self.state.params
         left, allowed = self._remaining()
         enough = max(ROOM * allowed - self.program.off, 0.1 * allowed)
-        most = sizes.now.settled_alone if self._restartable else ALONE * sizes.now.settled_alone
-        if self._restartable:  # a sweep over all edges takes less time than following as many one by one
-            most = max(most, self.graph.arcs)
+        most = max(sizes.now.settled_alone, self.graph.arcs // PART)
         values, residual, _, divisors = self.state.arrays
         begins, ends, targets, weights = self.graph.sides["out"].arrays()
         if self._queue.size < n:
