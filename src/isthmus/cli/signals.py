@@ -53,7 +53,7 @@ def listen() -> None:
     hook = sys.unraisablehook
 
     def dropped(what: Any) -> None:
-        if not isinstance(what.exc_value, KeyboardInterrupt | SystemExit):
+        if not issubclass(what.exc_type, KeyboardInterrupt | SystemExit):  # the exception itself may be missing
             hook(what)
 
     sys.unraisablehook = dropped
