@@ -55,6 +55,7 @@ def nothing_left() -> Iterator[None]:
     threads, files = threading.active_count(), set(os.listdir("/proc/self/fd"))
     yield
     faulthandler.cancel_dump_traceback_later()
+    gc.collect()  # the traceback of an error holds what its frames do
     end = time.monotonic() + 2
     while threading.active_count() > threads and time.monotonic() < end:
         time.sleep(0.01)
