@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.outcome import Outcome
 
 import isthmus as ist
 from isthmus.cli.main import main
@@ -19,16 +19,6 @@ from isthmus.policies.recipes import RECIPES
 from isthmus.runtime import public
 
 COMMAND = [sys.executable, "-m", "isthmus.cli.main"]
-
-
-class Outcome:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def json(self) -> Any:
-        (line,) = self.out.splitlines()
-        return json.loads(line)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import subprocess
@@ -16,6 +15,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 from tests.caches import without_programs
+from tests.cli.outcome import Outcome
 
 import isthmus as ist
 from isthmus.cli.main import main
@@ -23,16 +23,6 @@ from isthmus.policies.recipes import RECIPES
 
 COMMAND = [sys.executable, "-m", "isthmus.cli.main"]
 SUMMARY = {"algorithm", "graph", "device", "policy", "memory", "seconds", "iterations", "transfer", "engines", "cache", "result"}
-
-
-class Outcome:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def json(self) -> Any:
-        (line,) = self.out.splitlines()
-        return json.loads(line)
 
 
 @pytest.fixture(scope="module")

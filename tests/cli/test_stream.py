@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from tests.cli.outcome import Outcome
 
 import isthmus as ist
 from isthmus.cli.main import main
@@ -26,16 +27,6 @@ from isthmus.stream.live import Live
 COMMAND = [sys.executable, "-m", "isthmus.cli.main", "stream"]
 CHANGES = "op,source,target,weight,time\ninsert,0,700,3,10\ninsert,700,701,1,11\ndelete,0,700,,12\n"
 ONE = '{"op":"insert","source":1,"target":2}\n'
-
-
-class Outcome:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def json(self) -> Any:
-        (line,) = self.out.splitlines()
-        return json.loads(line)
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ ROUNDED = 0.05  # of the allowed error, for rounding; then residuals are compute
 STRENGTH_ERROR = 1e-12  # relative error of a sum of weights at which it is summed anew
 ATTEMPTS = 64  # to restore the bound; a `tol` that float64 cannot reach is given up then, and the result says that it has not converged
 ROOM = 0.75  # of the allowed error, for residuals when the bound had to be restored
-WIDE = 16  # sweep if vertices whose divisors are off have more than this part of all edges
+WIDE = 16  # sweep if the vertices whose messages must be corrected have more than this part of all edges
 PART = 4  # of all edges, that one thread follows at most: then a few sweeps take less time
 STEP = 4.0  # by which the density of residuals that are followed falls
 WAITING = 0.25  # of the allowed error, for messages that are off; when it is used up, half of that is corrected
@@ -92,8 +92,6 @@ class MaintainedSpreading(MaintainedResiduals):
         before = self._published.size
         self._arrive(before)
         self._shift(change)
-        if self._wide():
-            self._sweep()
         self._catch_up()
         if self._lost > self._rounding_allowed():
             self._derive()
@@ -187,6 +185,10 @@ class MaintainedSpreading(MaintainedResiduals):
             more = order[: int(np.argmax(enough)) + 1]
             chosen = np.concatenate([chosen, more[off[more] > 0]])
             off[chosen] = 0.0
+        begins, ends, *_ = self.graph.sides["out"].arrays()
+        if not self.bounds_each and WIDE * int((ends[behind[chosen]] - begins[behind[chosen]]).sum()) > self.graph.arcs:
+            self._sweep()
+            return
         self._correct_lists(behind[chosen])
         self.program.off += float(off.sum())
         self._behind = behind[divisors[behind] != self._strength[behind]]
@@ -215,13 +217,6 @@ class MaintainedSpreading(MaintainedResiduals):
             if not self._lower():
                 self._sweep()
             self._catch_up()
-
-    def _wide(self) -> bool:
-        """Whether so many messages are off that sweeps take less time than to correct them and to follow what this changes."""
-        if self.bounds_each or self.program.fixed_divisors:
-            return False
-        begins, ends, *_ = self.graph.sides["out"].arrays()
-        return int((ends[self._behind] - begins[self._behind]).sum()) * WIDE > self.graph.arcs
 
     def _sweep(self) -> None:
         """Bring all values up to date by sweeps over all edges; no message is off then."""

@@ -15,9 +15,9 @@ from isthmus.kernels import deltas, sweeps
 from isthmus.programs.program import Array
 from isthmus.programs.ranking import LEFT
 from isthmus.programs.spreading import Spreading
+from isthmus.stream.residuals import NO_WEIGHTS
 from isthmus.threads import Team
 
-NO_WEIGHTS = np.empty(0, np.int32)
 ROOM = 0.9  # of the allowed error, at most, is used: the next batch needs some
 STUCK = 0.999  # of the change of the sweep before: rounding lets no sweep come nearer
 
