@@ -53,7 +53,8 @@ def listen() -> None:
     hook = sys.unraisablehook
 
     def dropped(what: Any) -> None:
-        if not issubclass(what.exc_type, KeyboardInterrupt | SystemExit):  # the exception itself may be missing
+        """After a signal nothing is said: what it cut off may fail while it is deleted, as an object without its fields does."""
+        if not heard and not issubclass(what.exc_type, KeyboardInterrupt | SystemExit):  # the exception itself may be missing
             hook(what)
 
     sys.unraisablehook = dropped
