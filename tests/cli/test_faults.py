@@ -237,3 +237,33 @@ def test_a_command_that_does_not_end_after_a_signal_is_ended() -> None:
     _, err = process.communicate(timeout=20)
     assert (process.returncode, err) == (130, "error: interrupted; the next command removes the temporary files\n")
     assert time.monotonic() - sent < 4
+
+
+CUT_OFF = """
+import os, signal
+from isthmus.cli import signals
+signals.listen()
+
+class Buffer:
+    def __init__(self, signalled):
+        if signalled:
+            os.kill(os.getpid(), signal.SIGINT)
+        self.pointer = 0
+
+    def __del__(self):
+        self.pointer + 1
+        raise ValueError("a fault of its own")
+
+Buffer(signalled=False)
+try:
+    Buffer(signalled=True)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_objects_that_a_signal_cut_off_print_nothing() -> None:
+    """Deleting a half-made object fails, as it does for strings of the compiler; a fault without a signal is shown."""
+    outcome = subprocess.run([sys.executable, "-c", CUT_OFF], text=True, capture_output=True)
+    assert outcome.stdout == "interrupted\n"
+    assert outcome.stderr.count("a fault of its own") == 1 and "has no attribute" not in outcome.stderr
