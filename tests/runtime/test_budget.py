@@ -160,7 +160,8 @@ def test_more_staging_than_a_few_tasks_is_of_no_use(edge_bytes: int, most: int) 
 
 
 def recipe_of(**changes: Any) -> Any:
-    return SimpleNamespace(**{"cache": "partitions", "keeps": True, "pages": False, **changes})
+    facts = {"cache": "partitions", "keeps": True, "pages": False, **changes}
+    return SimpleNamespace(**facts, keeps_lists=facts["cache"] == "vertices")
 
 
 def split_by(recipe: Any, of: Any = None, memory: Any = "90%", model: Any = None) -> Split:

@@ -358,7 +358,7 @@ def test_hints_say_what_becomes_of_pages(graph: Any) -> None:
 
 @pytest.mark.parametrize("policy", [
     "scaph:hvsp", "scaph:lvsp", "scaph:hbase", "scaph:lbase", "unified:prefetch", "unified:accessed-by",
-    "unified:preferred-location", "unified:read-mostly", "unified:prefetch+accessed-by",
+    "unified:preferred-location", "unified:read-mostly", "unified:prefetch+accessed-by", "emogi:hot",
 ])  # fmt: skip
 @pytest.mark.parametrize("device", [DEVICE, "cpu"])
 def test_variants_give_the_same_answers(graph: Any, policy: str, device: str) -> None:
@@ -366,6 +366,13 @@ def test_variants_give_the_same_answers(graph: Any, policy: str, device: str) ->
         found = run(graph, "sssp", policy, memory=memory, device=device, threads=2)
         assert found.summary()["policy"] == policy
         assert np.array_equal(found.values, ist.sssp(graph, 5).values)
+
+
+def test_a_hot_subgraph_saves_transfers(graph: Any) -> None:
+    """And has hits; programs that follow each vertex once have no use for it."""
+    plain, kept = (run(graph, "sssp", policy, memory="30%").summary() for policy in ("emogi", "emogi:hot"))
+    assert kept["cache"]["hit_edges"] > 0 and kept["transfer"]["bytes"] < plain["transfer"]["bytes"]
+    assert run(graph, "bfs", "emogi:hot", memory="30%").summary()["cache"]["hit_edges"] == 0
 
 
 @pytest.mark.parametrize("policy", ["hytgraph", "scaph", "grus"])

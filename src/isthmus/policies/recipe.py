@@ -39,7 +39,7 @@ class Recipe:
 
     name: str
     policy: Policy
-    cache: str = "none"  # or partitions, vertices, pages
+    cache: str = "none"  # or partitions, vertices, hot_subgraph, pages
     further_runs: Mapping[str, int] = field(default_factory=dict)  # by engine: further runs of a delivery, for order-free programs
     weighs_launches: bool = False  # on a modelled device: weigh the costs of launches, copies and further runs
     settle: bool = False  # on graphs with long paths: run each partition until nothing in it changes
@@ -69,6 +69,11 @@ class Recipe:
     def keeps(self) -> bool:
         """Whether spare memory may keep edges near."""
         return self.cache != "none" or self.settle or self.queue
+
+    @property
+    def keeps_lists(self) -> bool:
+        """Whether lists of single vertices are kept near, those used most often."""
+        return self.cache in ("vertices", "hot_subgraph")
 
     def without(self, switched_off: tuple[str, ...]) -> Recipe:
         """The recipe with some parts switched off."""

@@ -11,7 +11,7 @@ import sys
 from dataclasses import asdict, dataclass, field
 
 from isthmus import sizes
-from isthmus.cache.vertex_cache import VERTEX_BYTES
+from isthmus.cache import hot_subgraph, vertex_cache
 from isthmus.errors import BudgetError, OptionError
 from isthmus.frontier import frontier_bytes
 from isthmus.graph.files import BLOCK
@@ -25,6 +25,7 @@ from isthmus.programs.program import Program
 BUFFERS = 4  # two being filled, two being run
 LEAST_BLOCKS = 24  # of 4 KB in a buffer: the narrower of its two zones then holds several lists whatever their alignment
 ENOUGH = 4 << 20  # bytes of a buffer; larger ones read a little faster, but a cache saves more with the same memory
+INDEX_BYTES = {"vertices": vertex_cache.VERTEX_BYTES, "hot_subgraph": hot_subgraph.VERTEX_BYTES}  # per vertex, by cache
 LEAST_PAGES = 64  # of 4 KB, where lists are read through pages
 
 
@@ -132,9 +133,9 @@ def split_for(
 
     The frontier of a modelled device has one queue, whatever threads the host has.
     """
-    used_once = (program.max_iter == 1 and not recipe.pages) or (recipe.cache == "vertices" and program.follows_each_vertex_once)
+    used_once = (program.max_iter == 1 and not recipe.pages) or (recipe.keeps_lists and program.follows_each_vertex_once)
     keeps = recipe.keeps and not program.needs_spare_memory and not used_once
-    index_bytes = VERTEX_BYTES if recipe.cache == "vertices" else 0
+    index_bytes = INDEX_BYTES.get(recipe.cache, 0)
     if model is None:
         pages = LEAST_PAGES * BLOCK if recipe.pages else 0
         return split_budget(graph, program, memory, threads, policy, keeps, None, index_bytes, pages)

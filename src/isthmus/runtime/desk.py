@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.cache.cache import Cache
+from isthmus.cache.hot_subgraph import HotSubgraph
 from isthmus.cache.partition_cache import PartitionCache
 from isthmus.cache.vertex_cache import VertexCache
 from isthmus.engines.engine import Buffer, Engine, Resources, Side
@@ -300,6 +301,9 @@ def make_cache(split: Split, recipe: Recipe, sides: list[Side], memory: Array, t
         return PartitionCache(sides, memory, sides[0].block)
     if recipe.cache == "vertices" and len(sides) == 1:
         return VertexCache(sides[0], memory, team)
+    if recipe.cache == "hot_subgraph" and len(sides) == 1:
+        side = sides[0]
+        return HotSubgraph([side.name], [side.lists], memory, (side.target_dtype, side.weight_dtype if side.weight_width else None), team)
     return Cache()
 
 

@@ -276,8 +276,8 @@ class Loop:
         record.kernel += worked
 
     def fetches_ahead(self) -> bool:
-        """Whether the next iteration needs the same edges. The vertex cache reports misses only after serving, so never with it."""
-        if not self.program.all_active or not self.recipe.ahead or self.recipe.cache == "vertices" or "resident" in self.desk.engines:
+        """Whether the next iteration needs the same edges. A cache of lists reports misses only after serving, so never with one."""
+        if not self.program.all_active or not self.recipe.ahead or self.recipe.keeps_lists or "resident" in self.desk.engines:
             return False
         return self.number > 0 and self.number + 1 != self.program.max_iter
 

@@ -1,0 +1,167 @@
+"""Lists in chunks: a near copy of some lists, of which only the chunks that lose lists are rearranged (Grapin, Algorithm 3).
+
+The memory is cut into chunks of equal size, and no list spans two. Every list has a key; two arrays by key say where it lies and how
+long it is. `replace` goes from the lists held to those wanted:
+
+1. Lists that are not wanted any more, or have changed, are dropped, and their entries counted by chunk.
+2. Chunks that have lost lists are compacted. Then lists of the emptiest of them fill the gaps of the fullest, so that space becomes
+   contiguous.
+3. Wanted lists get places behind what the chunks hold, the hottest first.
+4. They are copied there: by `load` at once, or by `keep` when they next cross the link for the work itself.
+
+Other chunks are not written to, except behind their last list. Lists that are longer than a chunk are left out, and so are those that
+find no room because others do not fill their chunks to the last entry.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isthmus.kernels import hot
+from isthmus.kernels.keep import keep_rows
+from isthmus.link.link import Array
+
+CHUNKS = 128  # Grapin: 32 MB of 4 GB
+FEWEST = 8  # where a chunk must be larger to have room for the longest list
+
+
+def chunk_entries(capacity: int, longest: int) -> int:
+    """Entries of a chunk: enough for the longest list, as far as there remain FEWEST chunks."""
+    return max(1, capacity // CHUNKS, min(longest, capacity // FEWEST))
+
+
+class ChunkedLists:
+    """Places for lists, by key. Not thread-safe, except `keep`."""
+
+    def __init__(self, memory: Array, keys: int, dtypes: tuple[Any, Any], longest: int, team: Any) -> None:
+        """`dtypes`: of targets, and of weights (None: there are none). `longest`: length of the longest list."""
+        target, weight = np.dtype(dtypes[0]), None if dtypes[1] is None else np.dtype(dtypes[1])
+        entry = target.itemsize + (0 if weight is None else weight.itemsize)
+        room = memory.size // entry // 8 * 8  # so that weights are aligned
+        self.chunk = chunk_entries(room, longest)
+        self.count = room // self.chunk
+        self.capacity = self.count * self.chunk
+        self.targets = memory[: room * target.itemsize].view(target)
+        self.weights = None if weight is None else memory[room * target.itemsize : room * entry].view(weight)
+        self._team = team
+        self.used = np.zeros(self.count, np.int64)  # entries of each chunk
+        self.members = [np.empty(0, np.uint32) for _ in range(self.count)]  # keys of each chunk's lists, by place
+        self.begins: Array = np.full(keys, -1, np.int32 if room < 1 << 31 else np.int64)  # -1: no place
+        self.sizes = np.zeros(keys, np.uint32)
+        self.held = np.zeros(keys, np.uint8)  # its place has been filled
+        self.wanted = np.zeros(keys, np.uint8)
+        self.moved = 0  # entries that the last `replace` had to move, at most
+
+    @property
+    def _index(self) -> tuple[Array, Array, Array]:
+        return self.begins, self.sizes, self.held
+
+    @property
+    def _arrays(self) -> tuple[Array, Array, bool]:
+        return self.targets, self.targets[:0] if self.weights is None else self.weights, self.weights is not None
+
+    def forget(self) -> None:
+        """Drop all lists."""
+        self.begins[:] = -1
+        self.sizes[:] = 0
+        self.held[:] = 0
+        self.wanted[:] = 0
+        self.used[:] = 0
+        self.members = [np.empty(0, np.uint32) for _ in range(self.count)]
+
+    def replace(self, lengths: Array, hotness: Array, changed: Array) -> Array:
+        """Go over to the lists in `wanted`; returns the keys of those that have a place now and have yet to be filled.
+
+        `lengths` of all lists now, by key; `changed`: keys of lists that are not as they were when they were filled.
+        """
+        self.moved = 0
+        if not self.count:
+            return np.empty(0, np.int64)
+        dropped = np.zeros(self.count, np.int64)
+        hot.drop_keys(changed, *self._index, self.chunk, dropped)
+        for part in self._team.split(self._drop_unwanted, self.begins.size):
+            dropped += part
+        touched = np.flatnonzero(dropped)
+        self._team.each(lambda k: self._compact(int(touched[k])), touched.size)
+        self.moved = int(self.used[touched].sum())
+        self._fill_across(touched)
+        return self._allocate(lengths, hotness)
+
+    def _drop_unwanted(self, first: int, last: int) -> Array:
+        dropped = np.zeros(self.count, np.int64)
+        hot.drop_unwanted(first, last, self.wanted, *self._index, self.chunk, dropped)
+        return dropped
+
+    def _compact(self, chunk: int) -> None:
+        """Within a chunk: move the lists that are left to its front."""
+        members = self.members[chunk]
+        count, used = hot.compact(members, chunk * self.chunk, *self._index, *self._arrays)
+        self.members[chunk], self.used[chunk] = members[:count].copy(), used
+
+    def _fill_across(self, touched: Array) -> None:
+        """Across chunks: move lists of the emptiest chunk into the fullest, until one of the touched chunks has all the space."""
+        order = touched[np.argsort(self.used[touched], kind="stable")].tolist()
+        head, tail = 0, len(order) - 1
+        while head < tail:
+            small, large = order[head], order[tail]
+            members, at = self.members[small], int(self.used[large])
+            moved, entries = hot.pour(members, members.size, large * self.chunk + at, self.chunk - at, *self._index, *self._arrays)
+            left = members.size - moved
+            self.members[large] = np.concatenate([self.members[large], members[left:][::-1]])
+            self.members[small] = members[:left].copy()
+            self.used[large] += entries
+            self.used[small] -= entries
+            self.moved += int(entries)
+            if left:
+                tail -= 1  # full: the next list does not fit
+            else:
+                head += 1
+
+    def _allocate(self, lengths: Array, hotness: Array) -> Array:
+        """Reserve places for wanted lists that have none, the hottest first; returns their keys by place."""
+        keys = np.flatnonzero((self.wanted != 0) & (self.begins < 0))
+        heat = hotness[keys].view(np.uint8).reshape(-1, 4).sum(axis=1, dtype=np.uint16)
+        keys = keys[np.argsort(np.uint16(4 * hot.MOST) - heat, kind="stable")]  # a radix sort, for 16 bits
+        order = np.argsort(self.used, kind="stable")  # the emptiest chunk first
+        hot.allocate(keys, lengths, order, self.chunk, self.used, self.begins, self.sizes, self.wanted)
+        placed = keys[self.begins[keys] >= 0]
+        placed = placed[np.argsort(self.begins[placed], kind="stable")]
+        chunks = self.begins[placed] // self.chunk
+        for chunk, first, last in runs(chunks):
+            self.members[chunk] = np.concatenate([self.members[chunk], placed[first:last].astype(np.uint32)])
+        return placed
+
+    def load(self, keys: Array, offset: int, begins: Array, targets: Array, weights: Array) -> None:
+        """Fill the places of these keys, lists of a side whose keys begin at `offset`, from its far arrays."""
+        given = (offset, begins, targets, weights if self.weights is not None else targets[:0])
+        self._team.split(lambda a, b: hot.load(keys, a, b, *given, *self._index, *self._arrays), keys.size)
+
+    def keep(self, rows: tuple[Array, ...], offset: int, lists: tuple[Array, Array], targets: Array, weights: Array | None) -> None:
+        """Fill the places of rows (vertices, begins, weight_begins, lengths) that have just been delivered whole."""
+        n, weighted = lists[0].size, self.weights is not None
+        own = slice(offset, offset + n)
+        if weighted and weights is None:
+            return  # a program that reads no weights did not bring them
+        keep_rows(
+            *rows, *lists, targets, targets[:0] if weights is None or not weighted else weights, self.wanted[own], self.held[own],
+            self.begins[own], *self._arrays,
+        )  # fmt: skip
+
+    def grow(self, old: int, new: int, sides: int) -> None:
+        """Make room for `new` keys a side instead of `old`."""
+        for name in ("begins", "sizes", "held", "wanted"):
+            before = getattr(self, name)
+            after = np.full(sides * new, -1, before.dtype) if name == "begins" else np.zeros(sides * new, before.dtype)
+            for side in range(sides):
+                after[side * new : side * new + old] = before[side * old : (side + 1) * old]
+            setattr(self, name, after)
+        self.members = [((keys // old) * new + keys % old).astype(np.uint32) for keys in self.members]
+
+
+def runs(values: Array) -> list[tuple[int, int, int]]:
+    """(value, first, last) of every run of equal values."""
+    cuts = np.flatnonzero(np.diff(values)) + 1
+    firsts, lasts = [0, *cuts.tolist()], [*cuts.tolist(), values.size]
+    return [(int(values[first]), first, last) for first, last in zip(firsts, lasts, strict=True) if last > first]

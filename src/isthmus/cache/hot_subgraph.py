@@ -1,0 +1,196 @@
+"""The hot subgraph: lists of the vertices used most often of late, in chunks (Grapin, section 5).
+
+A use is one read of a vertex's list. Each list has four bytes that count its uses: in the current period, and in the last three; a
+byte that reaches 255 stays there. Its hotness is their sum. When a period ends, the hottest lists whose entries fit are the
+candidates: lists are ordered by a counting sort, the entries of all levels above are added up with 64 bits, and a binary search finds
+the level that no longer fits as a whole. `chunks.py` then goes over to the candidates.
+
+A period is a batch where the graph changes: the stream ends it (`end_period`), and says which lists have changed. In a run on one
+snapshot a period ends with the iteration in which a tenth of the vertices were processed since the last.
+
+Where the paper leaves a choice:
+- Only lists that were used at all are candidates.
+- Among equally hot lists those that are held come first, so nothing moves without need, then those of lower numbers. Lists that are held
+  and not hot any more stay while there is room.
+- A list that is longer than a chunk is left out. Chunks are a 128th of the memory, as in the paper, but larger if the longest list needs
+  it, up to an eighth.
+- In a run on one snapshot new lists are copied when they next cross the link for the work itself, as the vertex cache does. A stream
+  loads them when the batch ends, as published.
+
+Lists of both sides may share one cache: the key of vertex v's list is v plus a multiple of the number of vertices that there is room for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from isthmus import sizes
+from isthmus.cache.cache import Cache, Held
+from isthmus.cache.chunks import ChunkedLists
+from isthmus.cache.hotness import INTERVAL
+from isthmus.cache.vertex_cache import pieces
+from isthmus.engines.engine import Delivery, Rows, Side, Task
+from isthmus.frontier import Frontier
+from isthmus.graph.lists import Lists
+from isthmus.kernels import hot
+from isthmus.link.link import Array
+
+VERTEX_BYTES = 23  # hotness, place (up to 8 bytes), length, place among its chunk's members; held, wanted and missed: a byte each
+
+
+class HotSubgraph(Cache):
+    """Lists of some sides. `interval`: periods end by themselves, after so many vertices, as a share of all; None: by `end_period`."""
+
+    def __init__(
+        self, names: Sequence[str], lists: Sequence[Lists], memory: Array, dtypes: tuple[Any, Any], team: Any,
+        interval: float | None = INTERVAL,
+    ) -> None:  # fmt: skip
+        """`memory` has the lists and, by VERTEX_BYTES a key, the index. `dtypes`: of targets and of weights, or None."""
+        self.names, self._team, self._interval = list(names), team, interval
+        self.room = len(lists[0])  # keys a side
+        keys = len(self.names) * self.room
+        longest = max((int(each.degrees().max()) for each in lists if len(each)), default=0)
+        entries = memory[: max(0, memory.size - VERTEX_BYTES * keys) // 8 * 8]
+        self.chunks = ChunkedLists(entries, keys, dtypes, longest, team)
+        self.hotness = np.zeros(keys, np.uint32)
+        self._misses = np.zeros(-(-self.room // 8) * 8, np.uint8)
+        self._processed = self.replacements = 0
+        self._engine = Held()
+        self._side: Side | None = None  # that was served last
+        self.bytes = memory.size
+
+    @property
+    def capacity(self) -> int:
+        return int(self.chunks.capacity)
+
+    def offset(self, name: str) -> int:
+        """The key of a side's first list."""
+        return self.names.index(name) * self.room
+
+    # Serving
+
+    def serve(self, frontier: Frontier, side: Side) -> tuple[Frontier, Iterator[Delivery]]:
+        self._side = side
+        if not self.capacity:
+            return frontier, iter(())
+        held = self.marks_of(side.name, frontier.vertices)
+        return frontier.without(held, self._misses, self._team), self._hits(frontier, side, held)
+
+    def marks_of(self, name: str, vertices: int) -> Array:
+        """A byte for each of a side's first vertices: whether its list is held."""
+        return self.chunks.held[self.offset(name) : self.offset(name) + vertices]
+
+    def _hits(self, frontier: Frontier, side: Side, held: Array) -> Iterator[Delivery]:
+        step = sizes.now.cache_vertices if frontier.list is None else max(1, frontier.vertices)
+        for first in range(0, frontier.vertices, step):
+            active = frontier.rows(first, min(first + step, frontier.vertices))
+            hits = active[held[active] != 0]
+            if hits.size:
+                yield self._delivery(hits.astype(np.int64), side)
+
+    def everything(self) -> Iterator[Delivery]:
+        side = self._side
+        if side is None or not self.capacity:
+            return
+        held = self.marks_of(side.name, len(side.lists))
+        for first in range(0, held.size, sizes.now.cache_vertices):
+            vertices = np.flatnonzero(held[first : first + sizes.now.cache_vertices]) + first
+            if vertices.size:
+                yield self._delivery(vertices, side)
+
+    def _delivery(self, vertices: Array, side: Side) -> Delivery:
+        keys = vertices + self.offset(side.name)
+        begins = self.chunks.begins[keys].astype(np.int64)
+        rows = Rows(vertices, begins, begins, self.chunks.sizes[keys].astype(np.int64))
+        weights = self.chunks.weights if side.weight_width else None
+        return Delivery(Task(self._engine, side, np.empty(0, np.int64)), self.chunks.targets, weights, rows)
+
+    # Counting uses
+
+    def refresh(self, frontier: Frontier) -> None:
+        """Count the uses of an iteration; a period may end by itself."""
+        side = self._side
+        if side is None or not self.capacity:
+            return
+        offset = self.offset(side.name)
+        if frontier.list is not None:
+            self.use(side.name, frontier.list)
+        else:
+            marks, every = frontier.marks, frontier.all_active
+            self._team.split(lambda a, b: hot.use_range(a, b, marks, every, offset, self.hotness), frontier.vertices)
+        self._processed += frontier.count
+        if self._interval is not None and self._processed > self._interval * frontier.vertices:
+            self._processed = 0
+            self.replace([side.lists])
+            self.end_period()
+
+    def use(self, name: str, rows: Array) -> None:
+        """Count one use of the lists of these vertices."""
+        hot.use_rows(rows, self.offset(name), self.hotness)
+
+    def end_period(self) -> None:
+        self._team.split(lambda a, b: hot.end_period(a, b, self.hotness), self.hotness.size)
+
+    # Replacing lists
+
+    def replace(self, lists: Sequence[Lists], changed: Sequence[Array] = ()) -> Array:
+        """Go over to the hottest lists; returns the keys of those that have yet to be filled.
+
+        `lists` of each side as they are now; `changed`: vertices of each side whose lists have changed since they were filled.
+        """
+        lengths = self._lengths(lists)
+        gone = [vertices.astype(np.int64) + k * self.room for k, vertices in enumerate(changed)]
+        keys = np.concatenate(gone) if gone else np.empty(0, np.int64)
+        self._choose(lengths)
+        self.replacements += 1
+        return self.chunks.replace(lengths, self.hotness, keys)
+
+    def _lengths(self, lists: Sequence[Lists]) -> Array:
+        lengths = np.zeros(self.hotness.size, np.uint32)
+        for k, each in enumerate(lists):
+            np.subtract(each.ends, each.begins, out=lengths[k * self.room : k * self.room + len(each)], casting="unsafe")
+        return lengths
+
+    def _choose(self, lengths: Array) -> None:
+        """Mark the candidates."""
+        chunks, capacity = self.chunks, self.capacity
+        given = (self.hotness, chunks.held, lengths, chunks.chunk)
+        parts = self._team.split(lambda a, b: (a, hot.entries_by_level(a, b, *given)), lengths.size)
+        if not parts or not capacity:
+            chunks.wanted[:] = 0
+            return
+        entries = np.array([part for _, part in parts])
+        entries[:, 0] = 0  # no candidates
+        upwards = np.cumsum(entries.sum(axis=0)[::-1])  # entries of the highest levels
+        fits = int(np.searchsorted(upwards, capacity, "right"))  # so many levels fit
+        level = max(entries.shape[1] - 1 - fits, 0)
+        above = int(upwards[fits - 1]) if fits else 0
+        rooms = capacity - above - np.cumsum(entries[:, level]) + entries[:, level]
+        room = {first: int(left) for (first, _), left in zip(parts, rooms, strict=True)}
+        self._team.split(lambda a, b: hot.mark_candidates(a, b, *given, level, room[a], chunks.wanted), lengths.size)
+
+    def keep(self, delivery: Delivery) -> None:
+        side = delivery.task.side
+        if side.name not in self.names or self._interval is None or not self.capacity or isinstance(delivery.task.engine, Held):
+            return
+        for rows in pieces(delivery):
+            self.chunks.keep(rows, self.offset(side.name), side.lists.arrays, delivery.targets, delivery.weights)
+
+    def forget(self) -> None:
+        self.chunks.forget()
+
+    def grow(self, vertices: int) -> None:
+        """Make room for so many vertices."""
+        old, count = self.room, len(self.names)
+        self.chunks.grow(old, vertices, count)
+        hotness = np.zeros(count * vertices, np.uint32)
+        for k in range(count):
+            hotness[k * vertices : k * vertices + old] = self.hotness[k * old : (k + 1) * old]
+        self.room, self.hotness = vertices, hotness
+        self._misses = np.zeros(-(-vertices // 8) * 8, np.uint8)
+
+    def facts(self) -> dict[str, Any]:
+        return {"refreshes": self.replacements}

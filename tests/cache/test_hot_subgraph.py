@@ -1,0 +1,231 @@
+"""The hot subgraph: what it holds is what far memory has, the hottest lists come first, and only chunks that lose lists move."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests import sides
+from tests.cache.test_vertex_cache import DEGREES, ENGINES, GAPS, KINDS, iterate, team
+
+from isthmus.cache.chunks import chunk_entries
+from isthmus.cache.hot_subgraph import VERTEX_BYTES, HotSubgraph
+from isthmus.graph.files import aligned_empty
+from isthmus.kernels import hot
+
+__all__ = ["team"]  # a fixture
+
+
+def make(lists, capacity, team, names=("out",), dtypes=(np.uint32, None), **options):
+    """A cache with room for about so many entries."""
+    entry = sum(np.dtype(each).itemsize for each in dtypes if each is not None)
+    memory = aligned_empty(VERTEX_BYTES * len(names) * len(lists[0]) + capacity * entry, np.uint8)
+    return HotSubgraph(names, lists, memory, dtypes, team, **options)
+
+
+def assert_sound(cache):
+    """No list spans two chunks or overlaps another, chunks have no holes, and each knows its lists."""
+    chunks = cache.chunks
+    placed = np.flatnonzero(chunks.begins >= 0)
+    assert int(chunks.used.sum()) == int(chunks.sizes[placed].sum()) <= chunks.capacity <= chunks.targets.size
+    assert (chunks.held[chunks.begins < 0] == 0).all() and (chunks.sizes[chunks.begins < 0] == 0).all()
+    assert sorted(key for members in chunks.members for key in members.tolist()) == placed.tolist()
+    for number, members in enumerate(chunks.members):
+        at = number * chunks.chunk
+        for key in members.tolist():
+            assert (int(chunks.begins[key]), True) == (at, chunks.sizes[key] > 0)
+            at += int(chunks.sizes[key])
+        assert at - number * chunks.chunk == chunks.used[number] <= chunks.chunk
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    kind=st.sampled_from(KINDS), capacity=st.sampled_from([0, 8, 21, 64, 101, 500, 2500]), engine=st.sampled_from(list(ENGINES)),
+    interval=st.sampled_from([0.0, 0.2, 1.0]),
+    rounds=st.lists(st.tuples(st.sets(st.integers(0, len(DEGREES) - 1)), st.booleans()), min_size=1, max_size=10),
+    gaps=st.sampled_from([None, GAPS]),
+)  # fmt: skip
+def test_served_and_brought_are_all_active_edges_each_once(team, kind, capacity, engine, interval, rounds, gaps):
+    """In a run on one snapshot, after any sequence of iterations."""
+    far = sides.far(DEGREES, *kind, gaps=gaps)
+    cache = make([far.side.lists], capacity, team, dtypes=kind, interval=interval)
+    for active, dense in rounds:
+        served, brought = iterate(cache, far, active, dense, engine)
+        assert served + brought == far.edges(active)
+        assert_sound(cache)
+
+
+class Plain:
+    """Lists of two sides that change, and uses of the last four batches, as Python has them."""
+
+    def __init__(self, draw, vertices):
+        self.draw, self.fresh, self.vertices = draw, 0, vertices
+        self.lists = {(side, v): self.some() for side in range(2) for v in range(vertices)}
+        self.uses = {key: deque([0], 4) for key in self.lists}
+
+    def some(self):
+        size = self.draw.choice([0, 1, 2, 3, 5, 8, 30])
+        self.fresh += size
+        return list(range(self.fresh - size, self.fresh))
+
+    def arrays(self):
+        """Per side: lists, targets, weights."""
+        found = []
+        for side in range(2):
+            rows = [self.lists[side, v] for v in range(self.vertices)]
+            lists = sides.lists_of([len(row) for row in rows], [self.draw.randrange(3) for _ in rows])
+            targets = np.full(lists.slots, 7, np.uint32)
+            for v, row in enumerate(rows):
+                targets[lists.begins[v] : lists.ends[v]] = row
+            found.append((lists, targets, (3 * targets.astype(np.int64) + 1).astype(np.float64)))
+        return found
+
+    def wanted(self, held, capacity, longest):
+        """Keys in order of hotness, held ones before others, then by number, as far as they fit."""
+
+        def rank(key):
+            return -sum(self.uses[key]), key not in held, key
+
+        chosen, left = set(), capacity
+        for key in sorted(
+            (key for key, row in self.lists.items() if 0 < len(row) <= longest and (sum(self.uses[key]) or key in held)), key=rank
+        ):
+            left -= len(self.lists[key])
+            if left < 0:
+                break
+            chosen.add(key)
+        return chosen
+
+
+@settings(max_examples=60, deadline=None)
+@given(draw=st.randoms(use_true_random=False), vertices=st.sampled_from([1, 5, 40]), capacity=st.sampled_from([0, 16, 80, 256]))
+def test_any_sequence_of_batches(team, draw, vertices, capacity):
+    """It agrees with a dictionary: contents, ranks, bounds; chunks without a change keep every byte and place."""
+    plain = Plain(draw, vertices)
+    arrays = plain.arrays()
+    cache = make([each[0] for each in arrays], capacity, team, ("out", "in"), (np.uint32, np.float64), interval=None)
+    chunks = cache.chunks
+    key_of = {(side, v): side * cache.room + v for side, v in plain.lists}
+    for _ in range(draw.randrange(1, 9)):
+        for side, name in enumerate(cache.names):
+            for rows in ([v for v in range(plain.vertices) if draw.random() < 0.3] for _ in range(draw.randrange(3))):
+                cache.use(name, np.array(rows, np.uint32))
+                for v in rows:
+                    plain.uses[side, v][-1] += 1
+        changed = [key for key in plain.lists if draw.random() < 0.1]
+        plain.lists |= {key: plain.some() for key in changed}
+        arrays = plain.arrays()
+        held = {key for key in plain.lists if chunks.held[key_of[key]]}
+        before = (chunks.used.copy(), chunks.targets.copy(), chunks.begins.copy(), [set(m.tolist()) for m in chunks.members])
+        expected = plain.wanted(held, cache.capacity, chunks.chunk)
+        fresh = cache.replace([each[0] for each in arrays], [np.array([v for s, v in changed if s == side], np.int64) for side in range(2)])
+        for side, (lists, targets, weights) in enumerate(arrays):
+            mine = fresh[(fresh >= side * cache.room) & (fresh < (side + 1) * cache.room)]
+            chunks.load(mine, side * cache.room, lists.begins, targets, weights)
+        assert_sound(cache)
+        now = {key for key in plain.lists if chunks.held[key_of[key]]}
+        assert now <= expected
+        for left_out in expected - now:  # only where no chunk has room
+            assert len(plain.lists[left_out]) > (chunks.chunk - chunks.used).max()
+        for side, v in now:
+            at, row = int(chunks.begins[key_of[side, v]]), plain.lists[side, v]
+            assert chunks.targets[at : at + len(row)].tolist() == row
+            assert chunks.weights[at : at + len(row)].tolist() == [3 * e + 1 for e in row]
+        assert_untouched_stay(chunks, before, {key_of[key] for key in changed} | {key_of[key] for key in held - expected})
+        cache.end_period()
+        for uses in plain.uses.values():
+            uses.append(0)
+        if draw.random() < 0.2:
+            plain.vertices += 3
+            plain.lists |= {(side, v): [] for side in range(2) for v in range(plain.vertices) if (side, v) not in plain.lists}
+            plain.uses |= {key: deque([0], 4) for key in plain.lists if key not in plain.uses}
+            cache.grow(plain.vertices)
+            key_of = {(side, v): side * cache.room + v for side, v in plain.lists}
+            assert_sound(cache)
+
+
+def assert_untouched_stay(chunks, before, gone):
+    used, targets, begins, members = before
+    for number, keys in enumerate(members):
+        if keys & gone:
+            continue
+        at = slice(number * chunks.chunk, number * chunks.chunk + int(used[number]))
+        assert (chunks.targets[at] == targets[at]).all()
+        for key in keys:
+            assert chunks.begins[key] == begins[key]
+
+
+def test_a_list_that_goes_moves_only_its_chunk(team):
+    """The bound on what a batch moves: chunks that lose nothing are not moved, those that do are compacted once."""
+    lists = sides.lists_of([8] * 64)
+    cache = make([lists], 256, team, interval=None)
+    targets = np.arange(lists.slots, dtype=np.uint32)
+    cache.use("out", np.arange(32))
+    cache.chunks.load(cache.replace([lists]), 0, lists.begins, targets, targets)
+    assert (cache.chunks.chunk, cache.chunks.count, cache.chunks.held.sum()) == (8, 32, 32)
+    cache.end_period()
+    cache.use("out", np.array([40, 41]))
+    cache.use("out", np.array([40, 41]))
+    before = cache.chunks.begins[:32].copy()
+    fresh = cache.replace([lists])
+    assert sorted(fresh.tolist()) == [40, 41]
+    assert cache.chunks.moved == 0, "whole chunks were emptied"
+    stayed = cache.chunks.begins[:32] >= 0
+    assert stayed.sum() == 30 and (cache.chunks.begins[:32][stayed] == before[stayed]).all()
+
+
+def test_space_within_and_across_chunks_becomes_one(team):
+    """Two chunks lose half of their lists each: one of them is emptied into the other, and takes a list as long as itself."""
+    lists = sides.lists_of([4] * 16 + [32])
+    cache = make([lists], 256, team, interval=None)
+    assert cache.chunks.chunk == 32
+    targets = np.arange(lists.slots, dtype=np.uint32)
+    cache.use("out", np.arange(16))
+    cache.chunks.load(cache.replace([lists]), 0, lists.begins, targets, targets)
+    assert cache.chunks.used.tolist()[:3] == [32, 32, 0]
+    cache.chunks.wanted[:] = 0
+    cache.chunks.wanted[[0, 2, 4, 6, 8, 10, 12, 14, 16]] = 1
+    lengths = lists.degrees().astype(np.uint32)
+    cache.chunks.used[2:] = 32  # no other chunk has room
+    assert cache.chunks.replace(lengths, cache.hotness, np.empty(0, np.int64)).tolist() == [16]
+    assert sorted(cache.chunks.used.tolist()[:2]) == [32, 32]
+    for v in range(0, 16, 2):
+        at = int(cache.chunks.begins[v])
+        assert cache.chunks.targets[at : at + 4].tolist() == targets[4 * v : 4 * v + 4].tolist()
+
+
+def test_uses_are_counted_over_four_periods_and_stay_at_the_largest(team):
+    lists = sides.lists_of([1])
+    cache = make([lists], 80, team, interval=None)
+    row = np.array([0], np.uint32)
+    for count in (300, 2, 0, 1):
+        for _ in range(count):
+            cache.use("out", row)
+        if count != 1:
+            cache.end_period()
+    assert cache.hotness.view(np.uint8).tolist() == [255, 2, 0, 1]
+    cache.end_period()
+    assert cache.hotness.view(np.uint8).tolist() == [2, 0, 1, 0]
+    assert hot.LEVELS == 2 * (4 * 255 + 1)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "longest", "chunk"), [(12800, 10, 100), (12800, 400, 400), (12800, 99999, 1600), (3, 5, 1), (0, 9, 1)]
+)
+def test_chunks_have_room_for_the_longest_list(capacity, longest, chunk):
+    assert chunk_entries(capacity, longest) == chunk
+
+
+def test_forgotten(team):
+    far = sides.far(DEGREES)
+    cache = make([far.side.lists], 3000, team, dtypes=(np.uint32, np.int32), interval=0.0)
+    everyone = range(len(DEGREES))
+    iterate(cache, far, everyone)
+    assert iterate(cache, far, everyone) == (far.edges(everyone), sides.Edges())
+    cache.forget()
+    assert_sound(cache)
+    assert iterate(cache, far, everyone)[0] == sides.Edges()
+    assert cache.facts() == {"refreshes": 3}
