@@ -7,6 +7,7 @@ import threading
 import time
 from concurrent.futures import Future
 
+import numpy as np
 import pytest
 
 from isthmus.errors import OptionError
@@ -206,6 +207,23 @@ def test_even_parts(threads, size):
     assert [i for part in parts for i in part] == list(range(size))
     assert len(parts) <= threads
     assert all(parts)
+
+
+@pytest.mark.parametrize("few", [0, 100])
+@pytest.mark.parametrize("sizes", [[], [7], [1] * 90, [0] * 40 + [1000] + [1] * 40])
+def test_parts_by_size(sizes, few):
+    """Each item once, in parts of about equal size; few items in one part, by member 0."""
+    team, parts = Team(2), []
+    try:
+        team.share_by_size(lambda member, first, last: parts.append((first, last, member)), np.cumsum(np.array(sizes, np.int64)), few)
+    finally:
+        team.close()
+    parts = sorted(part for part in parts if part[0] < part[1])
+    assert [k for first, last, _ in parts for k in range(first, last)] == list(range(len(sizes)))
+    if few:
+        assert [part[2] for part in parts] == [0] * bool(sizes)
+    elif len(sizes) > 1:
+        assert len(parts) > 1 and all(sum(sizes[first:last]) <= sum(sizes) / 16 + max(sizes) for first, last, _ in parts)
 
 
 def test_an_interrupt_that_loses_an_answer_leaves_nobody_waiting():

@@ -10,7 +10,9 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
+
+import numpy as np
 
 from isthmus.checks import whole
 from isthmus.errors import OptionError
@@ -218,6 +220,16 @@ class Team:
                 raise
 
         self.run(member)
+
+    def share_by_size(self, work: Callable[[int, int, int], None], sizes_so_far: np.ndarray[Any, Any], few: int) -> None:
+        """Run work(member, first, last) on parts of about equal size; member 0 takes all if there are at most `few` items."""
+        count = sizes_so_far.size
+        if count <= few or self.size == 1:
+            work(0, 0, count)
+            return
+        parts = 8 * self.size
+        cuts = [0, *np.searchsorted(sizes_so_far, np.linspace(0, sizes_so_far[-1], parts + 1)[1:-1]).tolist(), count]
+        self.share(lambda member, k: work(member, cuts[k], cuts[k + 1]), parts)
 
     def each(self, work: Callable[[int], None], count: int) -> None:
         """Run work(0) ... work(count - 1); each free member takes the next."""

@@ -72,16 +72,6 @@ class Change:
         return self.vertices + int(self.removed.size)
 
 
-def side_changes(vertices: Array, others: Array, actions: Array, weights: Array, order: Array | None) -> SideChanges:
-    """Changes of arcs, put in order; `order` None: they are."""
-    if order is not None:
-        vertices, others, actions = vertices[order], others[order], actions[order]
-        weights = weights[order] if weights.size else weights
-    fresh = np.flatnonzero(vertices[1:] != vertices[:-1]) + 1
-    cuts = np.concatenate([[0], fresh, [vertices.size]]) if vertices.size else np.zeros(1, np.int64)
-    return SideChanges(vertices, others, actions, weights, cuts)
-
-
 def negatives_gained(changes: SideChanges, old: Array) -> int:
     """How many more arcs have negative weights after these changes; `old` are the weights that deleted and reweighed arcs had."""
     if not changes.weights.size:

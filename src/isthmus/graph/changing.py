@@ -19,7 +19,7 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import BatchError, GraphFormatError
-from isthmus.graph.change import Change, Edits, side_changes, sorted_pairs
+from isthmus.graph.change import Change, Edits, sorted_pairs
 from isthmus.graph.changing_ids import ChangingIds
 from isthmus.graph.changing_snapshot import ChangingSnapshot
 from isthmus.graph.files import Array
@@ -29,8 +29,9 @@ from isthmus.graph.ids import Ids
 from isthmus.graph.lists import Lists
 from isthmus.graph.packed_lists import PackedLists
 from isthmus.graph.preparing import prepared
+from isthmus.graph.search import Search
 from isthmus.graph.snapshot import Snapshot
-from isthmus.kernels import packed
+from isthmus.kernels import finding, packed
 from isthmus.kernels.packed import DELETE, INSERT
 from isthmus.threads import Team
 
@@ -151,25 +152,24 @@ class ChangingGraph(Graph):
         fresh[1:] = (us[1:] != us[:-1]) | (vs[1:] != vs[:-1])
         return us[fresh], vs[fresh]
 
-    def look_up(self, us: Array, vs: Array) -> tuple[Array, Array]:
-        """Whether each edge exists, and its weight."""
-        out, into = self.sides["out"].arrays(), self.sides["in"].arrays()
-        exists, old = np.empty(us.size, np.uint8), np.empty(us.size if self.weighted else 0, out[3].dtype)
+    def search(self, tails: Array, heads: Array) -> Search:
+        """A search for distinct edges by vertex numbers, sorted by tail and then head."""
+        return Search(self.sides, self.directed, tails, heads, self.team)
+
+    def joined(self, us: Array, vs: Array) -> Array:
+        """Whether there is an edge u -> v now, for each pair of vertex numbers; numbers beyond all vertices have none."""
+        out, into = self.sides["out"].arrays()[:3], self.sides["in"].arrays()[:3]
+        us, vs = us.astype(out[2].dtype), vs.astype(out[2].dtype)
+        exists = np.empty(us.size, np.uint8)
 
         def part(first: int, last: int) -> None:
-            packed.find_edges(us, vs, first, last, self.vertices, *out, *into, exists, old)
+            finding.find_edges(us, vs, first, last, self.vertices, *out, *into, exists)
 
         if us.size <= sizes.now.few_changes:
             part(0, us.size)
         else:
             pieces = np.linspace(0, us.size, 8 * self.team.size + 1).astype(np.int64).tolist()
             self.team.each(lambda k: part(pieces[k], pieces[k + 1]), len(pieces) - 1)
-        return exists, old
-
-    def joined(self, us: Array, vs: Array) -> Array:
-        """Whether there is an edge u -> v now, for each pair of vertex numbers; numbers beyond all vertices have none."""
-        kind = self.sides["out"].targets.dtype
-        exists, _ = self.look_up(us.astype(kind), vs.astype(kind))
         return exists.astype(np.bool_)
 
     def commit(self, change: Change) -> None:
@@ -203,29 +203,23 @@ class ChangingGraph(Graph):
 
     def _rename(self, movers: Array, holes: Array) -> None:
         """Replace all arcs at the movers by arcs at the holes."""
-        n = self.vertices
         us, vs = self.edges_of(movers)
         if not us.size:
             return
         kind = self.sides["out"].targets.dtype
-        us, vs = us.astype(kind), vs.astype(kind)
-        _, weights = self.look_up(us, vs)
-        to = np.arange(n)
+        old = self.search(us.astype(kind), vs.astype(kind))
+        old.find(np.zeros(us.size, np.uint8))
+        to = np.arange(self.vertices)
         to[movers] = holes
-        new_u, new_v = to[us].astype(kind), to[vs].astype(kind)
-        actions = np.repeat(np.array([DELETE, INSERT], np.uint8), us.size)
-        both = np.concatenate([weights, weights])
-        ends, others = np.concatenate([us, new_u]), np.concatenate([vs, new_v])
-        if self.directed:
-            sides = {"out": (ends, others, actions, both), "in": (others, ends, actions, both)}
-        else:
-            cross = ends != others
-            twice = (np.concatenate([ends, others[cross]]), np.concatenate([others, ends[cross]]))
-            more = np.concatenate([both, both[cross]]) if both.size else both
-            sides = {"out": (*twice, np.concatenate([actions, actions[cross]]), more)}
-        for name, (vertices, heads, what, weights) in sides.items():
-            by_vertex = sorted_pairs(vertices.astype(np.int64), heads.astype(np.int64), n)
-            self.sides[name].apply(side_changes(vertices, heads, what, weights, by_vertex))
+        us, vs = to[us], to[vs]
+        if not self.directed:
+            us, vs = np.minimum(us, vs), np.maximum(us, vs)
+        order = sorted_pairs(us, vs, self.vertices)
+        new = self.search(us[order].astype(kind), vs[order].astype(kind))
+        for search, action, weights in ((old, DELETE, old.old), (new, INSERT, old.old[order] if self.weighted else old.old)):
+            actions = np.full(us.size, action, np.uint8)
+            for name in ("out", "in") if self.directed else ("out",):
+                self.sides[name].apply(search.changes(name, actions, weights)[0])
 
     # As a whole
 

@@ -1,7 +1,7 @@
 """One side of a changing graph: a packed memory array of edge lists (Grapin, section 6, after VCSR).
 
 All lists lie in one array, in vertex order, each followed by a gap for edges to come. A list that has no room left is respread
-together with its neighbours: the smallest window of vertices that is not too dense, with gaps in proportion to degree plus one. If
+together with its neighbours: the smallest window of vertices that is not too dense, with gaps that grow with the lengths of lists. If
 the whole array is too dense, it doubles; if deletions have left it nearly empty, it halves. Lists begin on boundaries of 128 bytes,
 so that a GPU reads them with the fewest requests (`align=False`: anywhere). Density is measured over aligned lists, otherwise
 vertices of low degree would keep every window too dense.
@@ -9,7 +9,6 @@ vertices of low degree would keep every window too dense.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,9 +21,9 @@ from isthmus.kernels import packed
 from isthmus.threads import Team
 
 LINE = 128  # bytes; the largest request of a GPU to host memory
-TIGHT, LOOSE = 1.00, 0.75  # densest leaf and root (VCSR's bounds)
+TIGHT, LOOSE = 1.00, 0.92  # densest leaf and root. VCSR's root is 0.75, but lists are read as slowly as the array has slots
 SPARSE = 0.25  # of a root, below which half of it is given back
-FILL = 0.70  # density of an array that was made anew: below LOOSE, so that it does not double at once
+FILL = 0.86  # density of an array that was made anew: below LOOSE, so that it does not double at once
 DEAR = 1.5  # aligned lists may take so many times the slots; sparse graphs would take more
 FEW_WINDOWS = 16  # one thread respreads this few sooner than a team
 NONE = np.empty(0, np.int64)
@@ -37,6 +36,7 @@ class SideChanges:
     vertices: Array
     others: Array
     actions: Array
+    places: Array  # slots of the arcs that are deleted or reweighed
     weights: Array  # empty: unweighted
     cuts: Array
 
@@ -59,7 +59,8 @@ class PackedLists:
         self.weighted = weights is not None
         self._begins = np.append(lists.begins, lists.slots)
         self._ends = np.append(lists.ends, lists.slots)
-        self._bits = [np.zeros(0, np.uint64) for _ in range(team.size)]  # a bit for every vertex; all 0 between changes
+        self._bits = [np.zeros(0, np.uint64) for _ in range(team.size)]
+        self._wanted = np.zeros(0, np.int64)  # room for each vertex; all 0 between changes
         self._deleted = 0  # arcs since it was last looked whether the array has become sparse
         self._remake(self._fitting(NONE), NONE)
 
@@ -80,6 +81,13 @@ class PackedLists:
     def arrays(self) -> tuple[Array, Array, Array, Array]:
         """(begins, ends, targets, weights), as kernels take them; begins has the number of slots at its end."""
         return self._begins, self._ends, self.targets, self.weights
+
+    def bits(self) -> list[Array]:
+        """For each member of the team a bit for every vertex, all 0, and to be left so."""
+        words = (self.vertices >> 6) + 1
+        if self._bits[0].size < words:
+            self._bits = [np.zeros(words + words // 8, np.uint64) for _ in self._bits]
+        return self._bits
 
     # Vertices
 
@@ -103,26 +111,21 @@ class PackedLists:
 
     def apply(self, changes: SideChanges) -> None:
         """Change the lists. Edges to delete or reweigh must exist, edges to insert must not."""
-        groups = changes.cuts.size - 1
-        needs = np.empty(groups, np.int64)
-        columns = (changes.vertices, changes.others, changes.actions, changes.weights)
+        needs = np.empty(changes.cuts.size - 1, np.int64)
+        columns = (changes.vertices, changes.others, changes.actions)
 
-        words = (self.vertices >> 6) + 1
-        if self._bits[0].size < words:
-            self._bits = [np.zeros(words + words // 8, np.uint64) for _ in self._bits]
-
-        def part(member: int, first: int, last: int) -> None:
-            if not packed.change_lists(changes.cuts, first, last, *columns, *self.arrays(), self._bits[member], needs):
+        def part(_: int, first: int, last: int) -> None:
+            given = (changes.cuts, first, last, *columns, changes.places, changes.weights, *self.arrays())
+            if not packed.change_lists(*given, needs):
                 raise IsthmusError("a changing graph has lost an edge; this is a bug, please report it")
 
-        firsts = changes.vertices[changes.cuts[:-1]]
-        self._in_parts(part, np.cumsum(self._ends[firsts] - self._begins[firsts] + 64 * np.diff(changes.cuts)), sizes.now.few_changes)
+        self._team.share_by_size(part, changes.cuts[1:], sizes.now.few_changes)
         self.arcs += changes.arcs_gained
         late = np.flatnonzero(needs)
         if late.size:
             crowded = changes.vertices[changes.cuts[late]].astype(np.int64)
             self._make_room(crowded, needs[late])
-            packed.append_late(late, changes.cuts, *columns, *self.arrays()[1:])
+            packed.append_late(late, changes.cuts, *columns, changes.weights, *self.arrays()[1:])
         self._give_back(int(np.count_nonzero(changes.actions == packed.DELETE)))
 
     def _give_back(self, deleted: int) -> None:
@@ -134,20 +137,11 @@ class PackedLists:
                 half = self.slots // 2 // self._unit * self._unit
                 self._remake(max(self._fitting(NONE), half), NONE)
 
-    def _in_parts(self, work: Callable[[int, int, int], None], sizes_so_far: Array, few: int) -> None:
-        """Run work(member, first, last) on parts of about equal size; one member takes all if they are few."""
-        count = sizes_so_far.size
-        if count <= few or self._team.size == 1:
-            work(0, 0, count)
-            return
-        pieces = 8 * self._team.size
-        cuts = np.searchsorted(sizes_so_far, np.linspace(0, sizes_so_far[-1], pieces + 1)[1:-1])
-        cuts = np.concatenate([[0], cuts, [count]])
-        self._team.share(lambda member, k: work(member, int(cuts[k]), int(cuts[k + 1])), pieces)
-
     def _make_room(self, crowded: Array, needs: Array) -> None:
         """Respread windows around the crowded vertices so that each gets the room it needs, or double."""
-        wanted = np.zeros(self.vertices, np.int64)
+        if self._wanted.size < self.vertices:
+            self._wanted = np.zeros(self._begins.size, np.int64)
+        wanted = self._wanted[: self.vertices]
         wanted[crowded] = needs
         leaf, height = leaf_size(self.vertices)
         windows = np.empty((crowded.size, 2), np.int64)
@@ -156,9 +150,11 @@ class PackedLists:
         )
         if count < 0:
             self._remake(max(2 * self.slots, self._fitting(wanted)), wanted)
-            return
+        else:
+            self._respread(windows[:count], wanted)
+        wanted[crowded] = 0
 
-        windows = windows[:count]
+    def _respread(self, windows: Array, wanted: Array) -> None:
         largest = int((windows[:, 1] - windows[:, 0]).max())
         slots = np.cumsum(self._begins[windows[:, 1]] - self._begins[windows[:, 0]])
 
@@ -166,7 +162,7 @@ class PackedLists:
             fresh = np.empty(largest, np.int64)
             packed.respread_windows(windows, first, last, *self.arrays(), wanted, self._unit, fresh)
 
-        self._in_parts(spread, slots, FEW_WINDOWS)
+        self._team.share_by_size(spread, slots, FEW_WINDOWS)
 
     def _needed(self, wanted: Array) -> int:
         """Aligned slots of all lists, with those that are wanted where that is not 0."""

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isthmus import sizes
 from isthmus.errors import BatchError
-from isthmus.graph.change import Change, Edits, distinct, negatives_gained, side_changes, sorted_pairs
+from isthmus.graph.change import Change, Edits, distinct, negatives_gained, sorted_pairs
 from isthmus.graph.changing_ids import UNKNOWN
 from isthmus.graph.files import Array
-from isthmus.kernels import packed
-from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
+from isthmus.graph.search import Search
+from isthmus.kernels import finding
+from isthmus.kernels.packed import DELETE, INSERT
+from isthmus.threads import Team
 
 if TYPE_CHECKING:
     from isthmus.graph.changing import ChangingGraph
@@ -36,22 +39,34 @@ def prepared(graph: ChangingGraph, edits: Edits, strict: bool = False) -> Change
     if not graph.directed:
         us, vs = np.minimum(us, vs), np.maximum(us, vs)
     order = sorted_pairs(us, vs, n)
-    su, sv = us[order], vs[order]
-    fresh = np.flatnonzero((su[1:] != su[:-1]) | (sv[1:] != sv[:-1])) + 1 if order.size else NOBODY
-    cuts = np.concatenate([[0], fresh, [order.size]]) if order.size else np.zeros(1, np.int64)
     kind = graph.sides["out"].targets.dtype
-    eu, ev = su[cuts[:-1]].astype(kind), sv[cuts[:-1]].astype(kind)
-    exists, old = graph.look_up(eu, ev)
-    actions = np.empty(eu.size, np.uint8)
-    final = np.empty(eu.size if graph.weighted else 0, old.dtype)
-    odd = np.full(2, len(edits), np.int64)
-    repeated, missing = packed.fold(order, cuts, wishes, weights, exists, old, actions, final, odd)
+    tails, heads, once = np.empty(us.size, kind), np.empty(us.size, kind), np.empty(us.size, np.uint8)
+    cuts = np.zeros(us.size + 1, np.int64)
+    count = finding.group_rows(order, us, vs, wishes, tails, heads, cuts, once) if us.size else 0
+    search = graph.search(tails[:count], heads[:count])
+    search.find(once[:count])
+    actions, final, repeated, missing, odd = folded(graph.team, search, order, cuts[: count + 1], wishes, weights)
     if strict and (repeated or missing):
         raise refused(edits, odd)
-    net = np.flatnonzero(actions)
-    counts |= {"repeated": int(repeated), "missing": int(missing) + counts["missing"]}
-    weights, old = (final[net], old[net]) if graph.weighted else (final, old)
-    return change_of(graph, eu[net], ev[net], actions[net], weights, old, added, removed, counts)
+    late = (once[:count] != 0) & (actions > INSERT)  # inserts of existing edges that turn out to reweigh them: both arcs are needed
+    if late.any():
+        search.find((~late).astype(np.uint8))
+    counts |= {"repeated": repeated, "missing": missing + counts["missing"]}
+    return change_of(graph, search, actions, final, added, removed, counts)
+
+
+def folded(team: Team, search: Search, order: Array, cuts: Array, wishes: Array, weights: Array) -> tuple[Array, Array, int, int, Array]:
+    """(action on each edge, its new weight, repeated inserts, missing edges, the first row of either)."""
+    size = search.exists.size
+    actions, final = np.empty(size, np.uint8), np.empty_like(search.old)
+
+    def part(first: int, last: int) -> tuple[int, int, Array]:
+        odd = np.full(2, wishes.size, np.int64)
+        return (*finding.fold(first, last, order, cuts, wishes, weights, search.exists, search.old, actions, final, odd), odd)
+
+    parts = [part(0, size)] if size <= sizes.now.few_changes else team.split(part, size)
+    repeated, missing, odd = zip(*parts, strict=True)
+    return actions, final, int(sum(repeated)), int(sum(missing)), np.min(odd, axis=0)
 
 
 def numbered(graph: ChangingGraph, edits: Edits, strict: bool) -> tuple[Array, Array, Array, Array, dict[str, int]]:
@@ -125,33 +140,17 @@ def refused(edits: Edits, odd: Array) -> BatchError:
 
 
 def change_of(
-    graph: ChangingGraph, us: Array, vs: Array, actions: Array, weights: Array, old: Array, added: Array, removed: Array,
-    counts: dict[str, int],
-) -> Change:  # fmt: skip
+    graph: ChangingGraph, search: Search, actions: Array, final: Array, added: Array, removed: Array, counts: dict[str, int]
+) -> Change:
     n = graph.vertices + added.size
-    edges = graph.edges + int(np.count_nonzero(actions == INSERT)) - int(np.count_nonzero(actions == DELETE))
-    loops = us == vs
-    gained = np.count_nonzero(loops & (actions == INSERT)) - np.count_nonzero(loops & (actions == DELETE))
-    self_loops = graph.self_loops + int(gained)
-    if weights.size:
-        weights = np.where(actions == DELETE, old, weights)
-    if graph.directed:
-        out, order = side_changes(us, vs, actions, weights, None), np.arange(us.size)
-        into = side_changes(vs, us, actions, weights, sorted_pairs(vs.astype(np.int64), us.astype(np.int64), n))
-    else:
-        twice = np.concatenate([np.arange(us.size), np.flatnonzero(~loops)])
-        ends, others = np.concatenate([us, vs[~loops]]), np.concatenate([vs, us[~loops]])
-        by_vertex = sorted_pairs(ends.astype(np.int64), others.astype(np.int64), n)
-        order = twice[by_vertex]
-        out = side_changes(ends, others, actions[twice], weights[twice] if weights.size else weights, by_vertex)
-        into = out
+    _, inserted, deleted, reweighed = np.bincount(actions, minlength=4).tolist()
+    loops = actions[search.tails == search.heads]
+    self_loops = graph.self_loops + np.count_nonzero(loops == INSERT) - np.count_nonzero(loops == DELETE)
+    out, old = search.changes("out", actions, final)
+    into = search.changes("in", actions, final)[0] if graph.directed else out
     left = n - removed.size
     holes, movers = removed[removed < left], np.setdiff1d(np.arange(left, n), removed)
-    names = {"inserted": INSERT, "deleted": DELETE, "reweighed": REWEIGH}
-    counts |= {name: int(np.count_nonzero(actions == action)) for name, action in names.items()}
+    counts |= {"inserted": inserted, "deleted": deleted, "reweighed": reweighed}
     counts |= {"vertices_added": int(added.size), "vertices_removed": int(removed.size)}
-    negative = graph.negative_arcs + negatives_gained(out, old[order] if old.size else old)
-    return Change(
-        graph.number + 1, out, into, old[order] if old.size else old, added, removed, movers, holes, left, counts, edges, self_loops,
-        negative,
-    )  # fmt: skip
+    edges, negative = graph.edges + inserted - deleted, graph.negative_arcs + negatives_gained(out, old)
+    return Change(graph.number + 1, out, into, old, added, removed, movers, holes, left, counts, edges, int(self_loops), negative)

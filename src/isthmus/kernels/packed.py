@@ -10,212 +10,89 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import int64, uint8, uint64
+from numba import int64
 
 from isthmus.kernels.atomics import prefetch
 from isthmus.kernels.compile import inline, kernel
 
 NOTHING, INSERT, DELETE, REWEIGH = 0, 1, 2, 3  # what happens to an edge
-STEP = 64  # entries compared at once
-FEW = 16  # edges looked for in a list one by one; more, by a bitmap in one pass over the list
-FAR, NEAR = 16, 8  # edges or lists ahead: prefetch where a list lies, then the list
+FAR, NEAR = 16, 4  # lists ahead: prefetch where a list lies, then the slots that will change
+MOST = 8  # slots of a list that are prefetched
+SPREAD = 8  # of windows on Kronecker 20: 1,500 a batch of 100,000 changes with 0, 380 with 4, 160 with 8; more makes long lists run full
 
 
 @inline
-def position(targets: Any, begin: Any, end: Any, wanted: Any) -> Any:
-    """Where targets[begin:end] has `wanted`, or -1. Positions are unsigned, or the loop would not become vector instructions."""
-    e, stop = uint64(begin), uint64(end)
-    while e + uint64(STEP) <= stop:
-        hits = targets.dtype.type(0)
-        for k in range(uint64(STEP)):
-            hits += targets.dtype.type(targets[e + k] == wanted)
-        if hits:
-            break
-        e += uint64(STEP)
-    while e < stop:
-        if targets[e] == wanted:
-            return int64(e)
-        e += uint64(1)
-    return int64(-1)
-
-
-@kernel
-def find_edges(
-    sources: Any, heads: Any, first: Any, last: Any, vertices: Any, begins: Any, ends: Any, targets: Any, weights: Any,
-    in_begins: Any, in_ends: Any, in_targets: Any, in_weights: Any, exists: Any, old: Any
-) -> None:  # fmt: skip
-    """Whether each edge sources[i] -> heads[i] exists, and its weight, looked for in the shorter of the two lists that have it."""
-    for i in range(first, last):
-        if i + FAR < last:
-            a, b = min(int64(sources[i + FAR]), vertices), min(int64(heads[i + FAR]), vertices)
-            prefetch(begins, a)
-            prefetch(ends, a)
-            prefetch(in_begins, b)
-            prefetch(in_ends, b)
-        if i + NEAR < last:
-            a, b = int64(sources[i + NEAR]), int64(heads[i + NEAR])
-            if a < vertices and b < vertices:
-                if ends[a] - begins[a] <= in_ends[b] - in_begins[b]:
-                    prefetch(targets, begins[a])
-                else:
-                    prefetch(in_targets, in_begins[b])
-        u, v = int64(sources[i]), int64(heads[i])
-        exists[i] = uint8(0)
-        if u >= vertices or v >= vertices:
-            continue
-        if ends[u] - begins[u] <= in_ends[v] - in_begins[v]:
-            e = position(targets, begins[u], ends[u], heads[i])
-            if e >= 0:
-                exists[i] = uint8(1)
-                if weights.size:
-                    old[i] = weights[e]
-        else:
-            e = position(in_targets, in_begins[v], in_ends[v], sources[i])
-            if e >= 0:
-                exists[i] = uint8(1)
-                if in_weights.size:
-                    old[i] = in_weights[e]
-
-
-@kernel
-def fold(order: Any, cuts: Any, wishes: Any, weights: Any, exists: Any, old: Any, actions: Any, final: Any, odd: Any) -> Any:
-    """What a batch does to each edge in the end: its wishes, in order of arrival, one after the other.
-
-    Edge g has the wishes order[cuts[g]:cuts[g + 1]]. A wish is INSERT (an edge that exists gets the new weight), DELETE, or REWEIGH.
-    Returns (inserts of existing edges, deletes and new weights of missing ones); `odd` gets the first row of each kind.
-    """
-    repeated, missing = int64(0), int64(0)
-    for g in range(cuts.size - 1):
-        there = exists[g] != 0
-        before = there
-        weight = old[g] if old.size else 0
-        for i in range(cuts[g], cuts[g + 1]):
-            row = int64(order[i])
-            wish = wishes[row]
-            if wish == INSERT:
-                if there:
-                    repeated += 1
-                    odd[0] = min(odd[0], row)
-                there = True
-                if weights.size:
-                    weight = weights[row]
-            elif not there:
-                missing += 1
-                odd[1] = min(odd[1], row)
-            elif wish == DELETE:
-                there = False
-            elif weights.size:
-                weight = weights[row]
-        actions[g] = uint8(NOTHING)
-        if there and not before:
-            actions[g] = uint8(INSERT)
-        elif before and not there:
-            actions[g] = uint8(DELETE)
-        elif before and old.size and weight != old[g]:
-            actions[g] = uint8(REWEIGH)
-        if final.size:
-            final[g] = weight
-    return repeated, missing
-
-
-@inline
-def take_out(targets: Any, weights: Any, at: Any, end: Any) -> Any:
-    """Put the last entry of a list that ends at `end` in place of entry `at`; returns the new end."""
-    end -= 1
-    targets[at] = targets[end]
-    if weights.size:
-        weights[at] = weights[end]
-    return end
-
-
-@inline
-def change_few(others: Any, actions: Any, fresh: Any, low: Any, high: Any, begin: Any, end: Any, targets: Any, weights: Any) -> Any:
+def take_out(low: Any, high: Any, actions: Any, places: Any, deletes: Any, end: Any, targets: Any, weights: Any, gone: Any) -> Any:
+    """Close the holes of deleted entries, which have the target `gone`, with entries of the tail; returns the new end."""
+    kept = end - deletes
+    tail = kept
     for i in range(low, high):
-        if actions[i] == INSERT:
-            continue
-        e = position(targets, begin, end, others[i])
-        if e < 0:
-            return int64(-1)
-        if actions[i] == DELETE:
-            end = take_out(targets, weights, e, end)
-        else:
-            weights[e] = fresh[i]
-    return end
-
-
-@inline
-def change_many(
-    others: Any, actions: Any, fresh: Any, low: Any, high: Any, begin: Any, end: Any, targets: Any, weights: Any, bits: Any
-) -> Any:
-    left = 0
-    for i in range(low, high):
-        if actions[i] != INSERT:
-            v = int64(others[i])
-            bits[v >> 6] |= uint64(1) << uint64(v & 63)
-            left += 1
-    e = begin
-    while left > 0 and e < end:
-        v = int64(targets[e])
-        if not bits[v >> 6] >> uint64(v & 63) & uint64(1):
-            e += 1
-            continue
-        bits[v >> 6] ^= uint64(1) << uint64(v & 63)
-        left -= 1
-        a, b = low, high  # the entry of v among the sorted ones
-        while b - a > 1:
-            middle = (a + b) // 2
-            if int64(others[middle]) <= v:
-                a = middle
-            else:
-                b = middle
-        if actions[a] == DELETE:
-            end = take_out(targets, weights, e, end)  # and look at what came here
-        else:
-            weights[e] = fresh[a]
-            e += 1
-    return end if left == 0 else int64(-1)
+        hole = places[i]
+        if actions[i] == DELETE and hole < kept:
+            while targets[tail] == gone:
+                tail += 1
+            targets[hole] = targets[tail]
+            if weights.size:
+                weights[hole] = weights[tail]
+            tail += 1
+    return kept
 
 
 @kernel
 def change_lists(
-    cuts: Any, first: Any, last: Any, sources: Any, others: Any, actions: Any, fresh: Any, begins: Any, ends: Any, targets: Any,
-    weights: Any, bits: Any, needs: Any
+    cuts: Any, first: Any, last: Any, sources: Any, others: Any, actions: Any, places: Any, fresh: Any, begins: Any, ends: Any,
+    targets: Any, weights: Any, needs: Any
 ) -> Any:  # fmt: skip
-    """Apply the changes of groups first:last; group g has the changes cuts[g]:cuts[g + 1] of one vertex, sorted by target.
+    """Apply the changes of groups first:last; group g has the changes cuts[g]:cuts[g + 1] of one vertex.
 
-    Where new edges do not fit, none is added, and needs[g] becomes the room that the list needs. Returns False if an edge was not found.
+    The edges to delete or reweigh are in the slots `places`. Where new edges do not fit, none is added, and needs[g] becomes the room
+    that the list needs. Returns False if an edge is not in its place.
     """
+    gone = ~targets.dtype.type(0)  # no vertex has this number
     for g in range(first, last):
         if g + FAR < last:
             a = int64(sources[cuts[g + FAR]])
             prefetch(begins, a)
             prefetch(ends, a)
         if g + NEAR < last:
-            a = int64(sources[cuts[g + NEAR]])
-            prefetch(targets, begins[a])
-            prefetch(targets, ends[a] - 1)
-            if weights.size:
-                prefetch(weights, ends[a] - 1)
+            prefetch_places(cuts[g + NEAR], cuts[g + NEAR + 1], sources, places, ends, targets, weights)
         low, high = cuts[g], cuts[g + 1]
         u = int64(sources[low])
-        inserts = 0
+        inserts, deletes = 0, 0
         for i in range(low, high):
-            inserts += actions[i] == INSERT
-        begin, end = begins[u], ends[u]
-        if inserts < high - low:
-            if high - low - inserts <= FEW:
-                end = change_few(others, actions, fresh, low, high, begin, end, targets, weights)
-            else:
-                end = change_many(others, actions, fresh, low, high, begin, end, targets, weights, bits)
-            if end < 0:
+            if actions[i] == INSERT:
+                inserts += 1
+                continue
+            at = places[i]
+            if targets[at] != others[i]:
                 return False
-            ends[u] = end
+            if actions[i] == DELETE:
+                deletes += 1
+                targets[at] = gone
+            else:
+                weights[at] = fresh[i]
+        if deletes:
+            ends[u] = take_out(low, high, actions, places, deletes, ends[u], targets, weights, gone)
         needs[g] = 0
-        if end + inserts > begins[u + 1]:
-            needs[g] = end - begin + inserts
+        if ends[u] + inserts > begins[u + 1]:
+            needs[g] = ends[u] - begins[u] + inserts
         elif inserts:
             append(low, high, others, actions, fresh, u, ends, targets, weights)
     return True
+
+
+@inline
+def prefetch_places(low: Any, high: Any, sources: Any, places: Any, ends: Any, targets: Any, weights: Any) -> None:
+    """Prefetch the slots that a group of changes will touch: the tail of its list, and the first of its places."""
+    tail = ends[int64(sources[low])] - 1
+    prefetch(targets, tail)
+    if weights.size:
+        prefetch(weights, tail)
+    for i in range(low, min(high, low + MOST)):
+        if places[i] >= 0:
+            prefetch(targets, places[i])
+            if weights.size:
+                prefetch(weights, places[i])
 
 
 @inline
@@ -231,9 +108,7 @@ def append(low: Any, high: Any, others: Any, actions: Any, fresh: Any, u: Any, e
 
 
 @kernel
-def append_late(
-    chosen: Any, cuts: Any, sources: Any, others: Any, actions: Any, fresh: Any, ends: Any, targets: Any, weights: Any
-) -> None:
+def append_late(chosen: Any, cuts: Any, sources: Any, others: Any, actions: Any, fresh: Any, ends: Any, targets: Any, weights: Any) -> None:
     """Add the new edges of groups that have room now."""
     for g in chosen:
         append(cuts[g], cuts[g + 1], others, actions, fresh, int64(sources[cuts[g]]), ends, targets, weights)
@@ -293,17 +168,26 @@ def choose_windows(
     return count
 
 
+@inline
+def share_of(size: Any) -> Any:
+    """The share of a list in what is free: the edges that it may expect, and some times their standard deviation.
+
+    In proportion to the size alone (VCSR), short lists would have no gap, and most of the windows would be theirs.
+    """
+    return size + 1 + SPREAD * np.sqrt(size + 1.0)
+
+
 @kernel
 def lay_out(first: Any, last: Any, begins: Any, ends: Any, needs: Any, unit: Any, base: Any, slots: Any, fresh: Any) -> Any:
     """Where the lists of first:last begin when `slots` slots from `base` on are shared out; False if they are too few.
 
-    Each list gets its aligned need; what is left goes to all in proportion to their length plus one.
+    Each list gets its aligned need; what is left is shared out by `share_of`.
     """
     need, share = int64(0), np.float64(0)
     for v in range(first, last):
         size = wanted(v, begins, ends, needs)
         need += aligned(size, unit)
-        share += size + 1
+        share += share_of(size)
     free = (slots - need) // unit
     if free < 0:
         return False
@@ -313,7 +197,7 @@ def lay_out(first: Any, last: Any, begins: Any, ends: Any, needs: Any, unit: Any
         fresh[v - first] = at + given * unit
         size = wanted(v, begins, ends, needs)
         at += aligned(size, unit)
-        before += size + 1
+        before += share_of(size)
         given = int64(free * min(before / share, 1.0))
     return True
 
