@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import int64, uint8, uint64
+from numba import int64, uint8
 
-from isthmus.kernels.atomics import atomic_add, atomic_exchange, prefetch
-from isthmus.kernels.compile import inline, kernel, quick_kernel
-
-AHEAD = 64  # entries to prefetch ahead
+from isthmus.kernels.atomics import atomic_add, atomic_exchange
+from isthmus.kernels.compile import inline, kernel
 
 
 @kernel
 def delta_sums(values: Any, residual: Any, threshold: Any, first: Any, last: Any) -> Any:
-    """Sums of values and of |residual|, each with Kahan's correction, and how many residuals exceed the threshold."""
-    total = left = lost_total = lost_left = 0.0
+    """Sums of values and of |residual|, each with Kahan's correction, how many residuals exceed the threshold, and their sum."""
+    total = left = lost_total = lost_left = surplus = 0.0
     above = 0
     for u in range(first, last):
         y = values[u] - lost_total
@@ -27,7 +25,8 @@ def delta_sums(values: Any, residual: Any, threshold: Any, first: Any, last: Any
         lost_left = (t - left) - y
         left = t
         above += abs(residual[u]) > threshold
-    return total, left, above
+        surplus += residual[u]
+    return total, left, above, surplus
 
 
 @inline
@@ -66,21 +65,6 @@ def shift_lists(
             if v != absorber:
                 add(v, more * weights[e] if weights.size else more, residual, threshold, marks)
     return edges
-
-
-@kernel
-def send_values(
-    first: Any, last: Any, begins: Any, ends: Any, targets: Any, weights: Any, values: Any, residual: Any, divisors: Any, factor: Any,
-    absorber: Any,
-) -> None:  # fmt: skip
-    """Add to the residuals all that the vertices first:last have sent so far."""
-    for u in range(first, last):
-        if divisors[u] > 0 and values[u] != 0:
-            more = factor * values[u] / divisors[u]
-            for e in range(begins[u], ends[u]):
-                v = int64(targets[e])
-                if v != absorber:
-                    atomic_add(residual, v, more * weights[e] if weights.size else more)
 
 
 @kernel
@@ -131,67 +115,3 @@ def spread_densest(
         marks[int64(queue[head])] = 0
         head = head + 1 if head + 1 < queue.size else 0
     return vertices, edges, total, left
-
-
-@kernel
-def share_values(first: Any, last: Any, values: Any, divisors: Any, shares: Any) -> None:
-    """What each of the vertices first:last sends along an edge of weight 1, without the factor."""
-    for u in range(first, last):
-        shares[u] = values[u] / divisors[u] if divisors[u] > 0 else 0.0
-
-
-@inline
-def received(v: Any, begins: Any, ends: Any, sources: Any, weights: Any, shares: Any) -> Any:
-    """The sum of what comes to v along its in-edges."""
-    total = 0.0
-    if weights.size:
-        for e in range(begins[v], ends[v]):
-            total += shares[int64(sources[e])] * weights[e]
-        return total
-    e, stop, ahead, slots = uint64(begins[v]), uint64(ends[v]), uint64(AHEAD), uint64(sources.size)
-    while e + uint64(4) <= stop:  # four by four, as in `sweeps.py`
-        if e + ahead + uint64(4) <= slots:  # also into the next lists, and into gaps
-            for k in range(4):
-                prefetch(shares, int64(sources[e + ahead + uint64(k)]))
-        pair = shares[int64(sources[e])] + shares[int64(sources[e + uint64(1)])]
-        total += pair + (shares[int64(sources[e + uint64(2)])] + shares[int64(sources[e + uint64(3)])])
-        e += uint64(4)
-    for k in range(e, stop):
-        total += shares[int64(sources[k])]
-    return total
-
-
-@quick_kernel
-def sweep_values(
-    first: Any, last: Any, begins: Any, ends: Any, sources: Any, weights: Any, own: Any, values: Any, divisors: Any, shares: Any,
-    factor: Any, absorber: Any
-) -> Any:  # fmt: skip
-    """Set the values of first:last, one after the other, to what they should be by their in-neighbours; returns the sum of all changes.
-
-    `own` is what a vertex has without any edge. Lists are those of the in-edges.
-    """
-    change = 0.0
-    for v in range(first, last):
-        value = own[v]
-        if v != absorber:
-            value += factor * received(v, begins, ends, sources, weights, shares)
-        change += abs(value - values[v])
-        values[v] = value
-        shares[v] = value / divisors[v] if divisors[v] > 0 else 0.0
-    return change
-
-
-@quick_kernel
-def measure_residuals(
-    first: Any, last: Any, begins: Any, ends: Any, sources: Any, weights: Any, own: Any, values: Any, shares: Any, residual: Any,
-    factor: Any, absorber: Any
-) -> Any:  # fmt: skip
-    """Set the residuals of first:last to what their values lack; returns the sum of their sizes."""
-    left = 0.0
-    for v in range(first, last):
-        value = own[v]
-        if v != absorber:
-            value += factor * received(v, begins, ends, sources, weights, shares)
-        residual[v] = value - values[v]
-        left += abs(residual[v])
-    return left

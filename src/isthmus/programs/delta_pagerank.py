@@ -91,7 +91,7 @@ class DeltaPageRank(ByDeltas, PageRank):
         values, residual = state.arrays[:2]
         threshold = state.params[1]
         sums = facts.team.split(lambda a, b: deltas.delta_sums(values, residual, threshold, a, b), facts.vertices)
-        settled, left, above = (sum(column) for column in zip(*sums, strict=True)) if sums else (0.0, 0.0, 0)
+        settled, left, above, _ = (sum(column) for column in zip(*sums, strict=True)) if sums else (0.0, 0.0, 0, 0.0)
         total = settled + left
         self.error_bound = 2 * self.alpha / (1 - self.alpha) * left / total if total > 0 else 0.0
         self.converged = self.error_bound <= self.tol

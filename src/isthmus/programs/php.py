@@ -111,7 +111,7 @@ class LivePHP(Spreading):
         return self.tol * (1 - self.factor) / self.factor
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
-        return {"reached": int(np.count_nonzero(columns["php"])), "error_bound": self.tol}
+        return {"reached": int(np.count_nonzero(columns["php"])), "error_bound": float(self.error_bound)}
 
 
 def live_php(graph: Snapshot, source: Any, alpha: float = 0.8, tol: float = 1e-6, weight: bool = False) -> LivePHP:

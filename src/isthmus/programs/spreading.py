@@ -6,12 +6,17 @@ After a batch residuals may be negative.
 
 The divisor of u is the number of its edges (or the sum of their weights) at the time it was last set. Where edges have come or gone
 since, all messages of u are slightly off, by the same factor. This need not be corrected at once: what all of them are off by,
-together, counts like residuals in the bound on the error (`off`).
+together, counts in the bound on the error (`off`).
+
+With true residuals r the answer is values + r + A'r + A'A'r + ..., and a step keeps at most `factor` of what is sent. If the residuals
+that are known are off by at most `off` in sum, values + residuals has an L1 error of at most
+factor / (1 - factor) * (the sum of |residual| + off) + off.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +28,7 @@ from isthmus.programs.declared import ByDeltas
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, State
 
+NOTHING = np.zeros(1)
 LEFT = 0.25  # of the allowed error: if residuals are below that and the bound does not hold, what is off is too much
 LOWER = 0.9  # of the threshold that the bound needs, so that rounding does not make it lower the threshold twice
 
@@ -39,6 +45,15 @@ def spread(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
     return abs(atomic_add(state[1], v, more) + more) > params[1]
 
 
+@dataclass
+class Sums:
+    """Sums over all vertices: of values, of residuals, of |residual|."""
+
+    total: float
+    surplus: float
+    left: float
+
+
 class Spreading(ByDeltas):
     """Scores by spreading. The state has four arrays: values, residuals, deltas, divisors; the parameters factor, threshold, absorber."""
 
@@ -48,7 +63,7 @@ class Spreading(ByDeltas):
 
     def __init__(self, factor: float, tol: float, weight: bool) -> None:
         self.factor, self.tol, self.weight = factor, tol, weight
-        self.off = 0.0  # what messages with old divisors are off by, all together
+        self.off = 0.0  # what residuals are off by, all together: by old divisors and by rounding
         self.error_bound, self.converged = np.inf, False
 
     def reads_weights(self) -> bool:
@@ -62,11 +77,34 @@ class Spreading(ByDeltas):
 
     @abstractmethod
     def allowed(self, total: float) -> float:
-        """The sum of |residual| and `off` at which the error is at most `tol`, if the scores sum to `total`."""
+        """The sum of |residual|, and of `off` / factor, at which the error is at most `tol`, if the scores sum to `total`."""
+
+    def remaining(self, left: float) -> float:
+        """What `allowed` is compared with, if `left` is the sum of |residual|."""
+        return left + self.off / self.factor
 
     def bound(self, remaining: float, allowed: float) -> float:
         """The bound on the error, given what remains and what is allowed to."""
-        return self.tol * remaining / allowed if allowed > 0 else 0.0
+        return self.tol * remaining / allowed if allowed > 0 else 0.0 if remaining <= 0 else np.inf
+
+    def error(self, sums: Sums) -> float:
+        """The bound on the error of values + residuals."""
+        return self.bound(self.remaining(sums.left), self.allowed(sums.total + sums.surplus))
+
+    def tight_error(self, sums: Sums, residual: Array, facts: Facts) -> float:
+        """A bound that may be smaller, and takes a pass over the residuals."""
+        return np.inf
+
+    def stretch(self, sums: Sums, facts: Facts) -> tuple[float, Array]:
+        """(s, own): scores that grow by s times what exceeds `own` are nearer to the answer. 0: this is not known.
+
+        `own` is what a vertex has without any edge, by vertex, or once for all of them.
+        """
+        return 0.0, NOTHING
+
+    def enough(self, sums: Sums, part: float) -> float:
+        """The sum of |residual| at which the error is at most `part` of `tol`, if the other sums do not change."""
+        return part * self.allowed(sums.total + sums.surplus) - self.off / self.factor
 
     @abstractmethod
     def threshold(self, vertices: int) -> float:
@@ -92,14 +130,14 @@ class Spreading(ByDeltas):
         values, residual = state.arrays[:2]
         factor, threshold, absorber = state.params
         sums = facts.team.split(lambda a, b: deltas.delta_sums(values, residual, threshold, a, b), facts.vertices)
-        settled, left, above = (sum(column) for column in zip(*sums, strict=True)) if sums else (0.0, 0.0, 0)
-        allowed = self.allowed(settled + left)
-        self.error_bound = self.bound(left + self.off, allowed)
-        self.converged = left + self.off <= allowed
+        settled, left, above, surplus = (sum(column) for column in zip(*sums, strict=True)) if sums else (0.0, 0.0, 0, 0.0)
+        allowed, remaining = self.allowed(settled + surplus), self.remaining(left)
+        self.error_bound = self.bound(remaining, allowed)
+        self.converged = remaining <= allowed
         if self.converged or left <= LEFT * allowed:  # what is off must be corrected first
             return False
         if not above:
-            threshold *= LOWER * max(allowed - self.off, 0.1 * allowed) / left
+            threshold *= LOWER * max(allowed - self.off / self.factor, 0.1 * allowed) / left
             state.params = (factor, threshold, absorber)
             for piece in vertices_above(np.abs(residual[: facts.vertices]), threshold):  # arrays may be longer
                 frontier.wake_all(piece)

@@ -141,6 +141,6 @@ class MaintainedAccumulative(MaintainedResiduals):
             array[change.holes] = array[change.movers]
         self._published = self._scores()
 
-    def answer(self, arrays: tuple[Array, ...], facts: Facts) -> tuple[dict[str, Array], dict[str, Any]]:
+    def answer(self, arrays: tuple[Array, ...], facts: Facts, reached: Any) -> tuple[dict[str, Array], dict[str, Any]]:
         columns = {self.program.column: arrays[0]}
         return columns, self.program.summary(columns, State(arrays, None))

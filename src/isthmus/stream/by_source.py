@@ -68,9 +68,13 @@ class MaintainedBySource(Maintained):
     def publish(self) -> tuple[Differences, ...]:
         return tuple(differences for part in self._each for differences in part.publish())
 
-    def answer(self, arrays: tuple[Array, ...], facts: Facts) -> tuple[dict[str, Array], dict[str, Any]]:
+    def reached(self) -> tuple[Any, ...]:
+        return tuple(part.reached() for part in self._each)
+
+    def answer(self, arrays: tuple[Array, ...], facts: Facts, reached: Any) -> tuple[dict[str, Array], dict[str, Any]]:
         columns: dict[str, Array] = {}
-        for (name, part), array in zip(self._parts.items(), arrays, strict=True):
-            own, _ = part.answer((array,), facts)
+        for (name, part), array, own_reached in zip(self._parts.items(), arrays, reached, strict=True):
+            own, _ = part.answer((array,), facts, own_reached)
             columns[name] = next(iter(own.values()))
-        return columns, self.asked.summary(columns, list(self.asked.programs.values()))
+        programs = [part.program_with(each) for part, each in zip(self._each, reached, strict=True)]
+        return columns, self.asked.summary(columns, programs)

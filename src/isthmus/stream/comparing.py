@@ -25,6 +25,7 @@ class Earlier:
 
     facts: Facts
     snapshot: Any
+    reached: Any
     arrays: tuple[Array, ...] | None
 
     def arrays_before(self, now: tuple[Array, ...], differences: tuple[Differences, ...]) -> tuple[Array, ...]:

@@ -83,6 +83,6 @@ class MaintainedCounts(Maintained):
         self._count[0] = 0
         return (Differences(vertices[:found], old[:found], new[:found]),)
 
-    def answer(self, arrays: tuple[Array, ...], facts: Facts) -> tuple[dict[str, Array], dict[str, Any]]:
+    def answer(self, arrays: tuple[Array, ...], facts: Facts, reached: Any) -> tuple[dict[str, Array], dict[str, Any]]:
         columns = {self.main: arrays[0]}
         return columns, self.program.summary(columns, State(arrays, None))

@@ -24,12 +24,13 @@ class LiveResult:
     """The answer of a maintained program after batch `number`. It offers what a `Result` does, and `changes()`."""
 
     def __init__(
-        self, publication: Publication, number: int, facts: Facts, snapshot: Any, differences: tuple[Differences, ...] = (),
+        self, publication: Publication, number: int, facts: Facts, snapshot: Any, reached: Any, differences: tuple[Differences, ...] = (),
         naming: Naming | None = None, earlier: Earlier | None = None,
     ) -> None:  # fmt: skip
         """`naming` has the ids of the vertices in `differences`; `earlier`: the batch before, if whole answers must be compared."""
         self.number = number
-        self._publication, self._facts, self._snapshot, self._differences = publication, facts, snapshot, differences
+        self._publication, self._facts, self._snapshot, self._reached = publication, facts, snapshot, reached
+        self._differences = differences
         self._naming, self._earlier = naming or publication.program.graph.changing_ids.naming, earlier
         self._arrays: tuple[Array, ...] = ()  # published ones, for comparing whole answers
         self._result: Result | None = None
@@ -52,17 +53,17 @@ class LiveResult:
     def make(self, arrays: tuple[Array, ...]) -> None:
         if self._earlier is not None:
             self._arrays = tuple(array.copy() for array in arrays)
-        self._result = self._made(arrays, self._facts, self._snapshot)
+        self._result = self._made(arrays, self._facts, self._snapshot, self._reached)
 
-    def _made(self, arrays: tuple[Array, ...], facts: Facts, snapshot: Any) -> Result:
+    def _made(self, arrays: tuple[Array, ...], facts: Facts, snapshot: Any, reached: Any) -> Result:
         program = self._publication.program
-        columns, figures = program.answer(arrays, facts)
+        columns, figures = program.answer(arrays, facts, reached)
         answer = Answer(columns, program.columns, figures)
         return Result(program.name, snapshot, answer, Trace(), {"algorithm": program.name, "batch": self.number, "result": figures})
 
     def as_earlier(self, arrays: tuple[Array, ...] | None) -> Earlier:
         """What the next result is compared with."""
-        return Earlier(self._facts, self._snapshot, arrays)
+        return Earlier(self._facts, self._snapshot, self._reached, arrays)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -93,5 +94,6 @@ class LiveResult:
     def _compared(self) -> dict[str, Array]:
         now, earlier = self.result(), self._earlier
         assert earlier is not None
-        before = self._made(earlier.arrays_before(self._arrays, self._differences), earlier.facts, earlier.snapshot)
+        arrays = earlier.arrays_before(self._arrays, self._differences)
+        before = self._made(arrays, earlier.facts, earlier.snapshot, earlier.reached)
         return compared(self._publication.program, before, now, self._differences, self._naming)

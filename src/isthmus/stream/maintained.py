@@ -49,6 +49,7 @@ class Maintained(ABC):
     """A program that is kept current on the graph of a session."""
 
     name: str
+    program: Any
     columns: tuple[Column, ...]
     qualification: Qualification | None = None  # of a user's program
     tolerance = 0.0  # relative changes of values that scaling alone has changed and that need not be told
@@ -119,6 +120,14 @@ class Maintained(ABC):
     def publish(self) -> tuple[Differences, ...]:
         """Bring the published arrays up to date; returns what has changed in each of them."""
 
+    def reached(self) -> Any:
+        """What the figures of a result tell about the last batch that its arrays do not, such as the bound on the error."""
+        return None
+
+    def program_with(self, reached: Any) -> Any:
+        """The program, with what was reached."""
+        return self.program
+
     @abstractmethod
-    def answer(self, arrays: tuple[Array, ...], facts: Facts) -> tuple[dict[str, Array], dict[str, Any]]:
-        """Columns and figures of a result, from copies of the published arrays."""
+    def answer(self, arrays: tuple[Array, ...], facts: Facts, reached: Any) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Columns and figures of a result, from copies of the published arrays, and what was `reached` when they were published."""

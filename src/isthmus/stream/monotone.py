@@ -39,6 +39,8 @@ OPPOSITE = {"out": "in", "in": "out"}
 class MaintainedMonotone(Maintained):
     """Values, and what each depends on."""
 
+    program: Monotone
+
     def __init__(self, program: Monotone, session: Session, name: str | None = None) -> None:
         super().__init__(session)
         self.program, self.name, self.columns = program, name or program.name, program.columns
@@ -347,7 +349,7 @@ class MaintainedMonotone(Maintained):
         changed[changes[: int(count[0])]] = 0
         count[0] = 0
 
-    def answer(self, arrays: tuple[Array, ...], facts: Facts) -> tuple[dict[str, Array], dict[str, Any]]:
+    def answer(self, arrays: tuple[Array, ...], facts: Facts, reached: Any) -> tuple[dict[str, Array], dict[str, Any]]:
         state = State(arrays, None, self.state.params, self.state.extra, over=True)
         columns = self.program.result(state, facts)
         return columns, self.program.summary(columns, state)

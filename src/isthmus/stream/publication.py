@@ -28,7 +28,7 @@ class Publication:
         self._number = program.graph.number
         self._replaced: deque[tuple[int, tuple[Differences, ...]]] = deque()  # by batch, the oldest first
         self._older: weakref.WeakSet[LiveResult] = weakref.WeakSet()
-        self.current = self._remembered(LiveResult(self, self._number, program.facts(), program.graph.snapshot))
+        self.current = self._remembered(LiveResult(self, self._number, program.facts(), program.graph.snapshot, program.reached()))
 
     def _remembered(self, result: LiveResult) -> LiveResult:
         self._older.add(result)
@@ -54,8 +54,8 @@ class Publication:
         """Let readers see the state after a batch."""
         with self.lock:
             self._number = change.number
-            facts, snapshot = self.program.facts(), self.program.graph.snapshot
-            self.current = self._remembered(LiveResult(self, change.number, facts, snapshot, self._taken, self._naming, self._earlier))
+            about = self.program.facts(), self.program.graph.snapshot, self.program.reached()
+            self.current = self._remembered(LiveResult(self, change.number, *about, self._taken, self._naming, self._earlier))
             self._make_older()
             oldest = min((result.number for result in self._older if not result.is_made), default=change.number)
             while self._replaced and self._replaced[0][0] <= oldest:

@@ -7,33 +7,38 @@ they wait, as long as the bound on the error has room for what they are off by, 
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 
 from isthmus import sizes
 from isthmus.graph.change import Change
-from isthmus.kernels import deltas, packed
+from isthmus.kernels import deltas, packed, score_sweeps
 from isthmus.kernels.compiling import clock
 from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
 from isthmus.programs.dependencies import with_room
 from isthmus.programs.program import Facts
-from isthmus.programs.spreading import LOWER, Spreading
+from isthmus.programs.ranking import LEFT
+from isthmus.programs.spreading import LOWER, Spreading, Sums
 from isthmus.runtime.session import Session
 from isthmus.stream.maintained import Array, Effort
 from isthmus.stream.residuals import NO_WEIGHTS, ROUNDING, MaintainedResiduals
-from isthmus.stream.sweeping import sweep
+from isthmus.stream.sweeping import EPSILON, Passes
 
-EPSILON = float(np.finfo(np.float64).eps)
 LARGEST = 1.05  # of strength ÷ divisor: with more, vertices would send more than they have, and scores might grow without end
 ROUNDED = 0.05  # of the allowed error, for rounding; then residuals are computed anew
 STRENGTH_ERROR = 1e-12  # relative error of a sum of weights at which it is summed anew
 ATTEMPTS = 64  # to restore the bound; a `tol` that float64 cannot reach is given up then, and the result says that it has not converged
 ROOM = 0.75  # of the allowed error, for residuals when the bound had to be restored
 WIDE = 16  # sweep if the vertices whose messages must be corrected have more than this part of all edges
-PART = 4  # of all edges, that one thread follows at most: then a few sweeps take less time
+PART = 4  # of all edges, that one thread follows at most: then a pass over all of them takes less time
 STEP = 4.0  # by which the density of residuals that are followed falls
 WAITING = 0.25  # of the allowed error, for messages that are off; when it is used up, half of that is corrected
+LOSS = 1e-3  # of the allowed error, that rounding to single precision may come to in a pass
+SLOW = 0.7  # of the residuals, left by a pass that sends them: then sweeps, which leave about its square, take less time
+SWEPT = 0.9  # of the allowed error, at most, is used by sweeps: the next batch needs some
+STUCK = 0.999  # of the change of the sweep before: rounding lets no sweep come nearer
 
 
 class MaintainedSpreading(MaintainedResiduals):
@@ -65,7 +70,7 @@ class MaintainedSpreading(MaintainedResiduals):
             self._run(state.start)
             self._go_on()
             if not self.bounds_each:
-                self._lower()  # so that the next batches find room in the bound
+                self._lower(sizes.now.settled_alone)  # so that the next batches find room in the bound
                 self._holds()
         self._published = self._scores()
 
@@ -81,7 +86,8 @@ class MaintainedSpreading(MaintainedResiduals):
         n = self.graph.vertices
         if self.bounds_each:
             return ROUNDED * self.program.threshold(n)
-        return ROUNDED * self.program.allowed(float(np.abs(self._scores()).sum()))
+        sums = self._sums()
+        return ROUNDED * self.program.allowed(sums.total + sums.surplus)
 
     def correct(self, change: Change) -> None:
         """Nothing: what was sent along deleted edges is known without them."""
@@ -147,34 +153,41 @@ class MaintainedSpreading(MaintainedResiduals):
             self._inexact[u] = EPSILON * self._strength[u]
             self.effort.edges_read += int(ends[u] - begins[u])
 
+    def _sums(self) -> Sums:
+        values, residual = self.state.arrays[:2]
+        parts = self.team.split(lambda a, b: score_sweeps.score_sums(a, b, values, residual), self.graph.vertices)
+        return Sums(*(float(sum(column)) for column in zip(*parts, strict=True))) if parts else Sums(0.0, 0.0, 0.0)
+
+    def _passes(self) -> Passes:
+        return Passes(self.program, self.state.arrays, self.state.params, self.graph.sides["in"], self.team)
+
     def _derive(self) -> None:
         """Compute all residuals from the values, in one pass over the edges."""
-        n = self.graph.vertices
-        values, residual, _, divisors = self.state.arrays
-        residual[:n] = self.program.first_residuals(self.facts())
-        residual[:n] -= values[:n]
-        begins, ends, targets, weights = self.graph.sides["out"].arrays()
-        weights = weights if self._weighted else NO_WEIGHTS
-        factor, threshold, absorber = self.state.params
-        given = (begins, ends, targets, weights, values, residual, divisors, factor, absorber)
-        self.team.split(lambda a, b: deltas.send_values(a, b, *given), n)
-        self._marks[:n] = np.abs(residual[:n]) > threshold
-        self._lost = 0.0
-        self.effort.edges_read += self.graph.arcs
+        n, passes = self.graph.vertices, self._passes()
+        passes.share_out()
+        passes.measure(self.program.first_residuals(self.facts()))
+        self._marks[:n] = np.abs(self.state.arrays[1][:n]) > self.state.params[1]
+        self._measured(passes)
+
+    def _measured(self, passes: Passes) -> None:
+        """Note that the residuals were computed from the values."""
+        largest, scores = self._largest(), float(np.abs(self.state.arrays[0][: self.graph.vertices]).sum())
+        self._lost = EPSILON * (largest if self.bounds_each else scores) * float(np.log2(self.graph.vertices + 2))  # by sums
+        self.effort.edges_read += passes.edges
 
     def _catch_up(self) -> None:
         """Correct the divisors that matter most, until what the others are off by leaves room in the bound."""
         self.program.off = 0.0 if self.bounds_each else self._lost
         if self.program.fixed_divisors or not self._behind.size:
             return
-        values, residual, _, divisors = self.state.arrays
+        values, _, _, divisors = self.state.arrays
         factor, behind = self.state.params[0], self._behind
         silent = behind[values[behind] == 0]
         divisors[silent] = self._strength[silent]  # nothing was sent yet
         strength = self._strength[behind]
         off = np.where(strength > 0, factor * np.abs(values[behind]) * np.abs(strength / np.maximum(divisors[behind], 1e-300) - 1), 0.0)
-        n = self.graph.vertices
-        allowed = WAITING * self.program.allowed(float(np.abs(values[:n]).sum() + np.abs(residual[:n]).sum()))
+        sums = self._sums()
+        allowed = WAITING * factor * self.program.allowed(sums.total + sums.surplus)
         largest = min(LARGEST, (1 + 1 / factor) / 2)
         chosen = np.flatnonzero((strength > largest * divisors[behind]) & (off > 0))
         off[chosen] = 0.0
@@ -214,59 +227,88 @@ class MaintainedSpreading(MaintainedResiduals):
         for _ in range(ATTEMPTS):
             if self._holds():
                 return
-            if not self._lower():
+            if not self._lower(self.graph.arcs // PART):
                 self._sweep()
             self._catch_up()
 
     def _sweep(self) -> None:
-        """Bring all values up to date by sweeps over all edges; no message is off then."""
-        n = self.graph.vertices
-        self.state.arrays[3][:n] = self._strength[:n]
-        self._behind, self.program.off = self._behind[:0], 0.0
-        own = self.program.first_residuals(self.facts())
-        side = self.graph.sides["in"]
-        edges = sweep(self.program, own, self.state.arrays, self.state.params, side, self.team)
+        """Bring all values up to date by passes over all edges; no message is off then."""
+        passes = self._passes()
+        self.effort.affected += self.graph.vertices
+        for _ in range(ATTEMPTS):
+            before = self._send(passes)
+            if self._holds():
+                break
+            if self._sums().left > SLOW * before:
+                self._sweep_values(passes)
+                return
         self._take_marked()
-        self._lost = EPSILON * float(np.abs(self._scores()).sum()) * np.log2(n + 2)  # by the sums of the last pass
-        self.effort.edges_read += edges
-        self.effort.affected += n
+        self.effort.edges_read += passes.edges
 
-    def _remaining(self) -> tuple[float, float]:
-        """The sum of |residual|, and what it may be together with what messages are off by."""
-        n = self.graph.vertices
-        left = float(np.abs(self.state.arrays[1][:n]).sum())
-        return left, self.program.allowed(float(self.state.arrays[0][:n].sum()) + left)
+    def _send(self, passes: Passes) -> float:
+        """Send all residuals on, and correct all messages; returns what residuals and corrections may have been, in sum."""
+        sums, n = self._sums(), self.graph.vertices
+        before, stretch = sums.left + self.program.off, self.program.stretch(sums, self.facts())
+        sent = before + abs(stretch[0] * sums.total)
+        loss = LOSS * self.program.allowed(sums.total + sums.surplus) / max(sent, 1e-300)
+        lost = passes.send(self._strength[:n], stretch, loss)
+        self._lost += lost + ROUNDING * abs(sums.total)
+        self._behind, self.program.off = self._behind[:0], self._lost
+        return before
+
+    def _sweep_values(self, passes: Passes) -> None:
+        """Sweep until the bound holds, or rounding lets nothing improve."""
+        own, fraction, change = self.program.first_residuals(self.facts()), LEFT, np.inf
+        passes.share_out()
+        while True:
+            before, change = change, passes.sweep(own)
+            enough, stuck = SWEPT * self.program.allowed(self._sums().total), change >= STUCK * before
+            if fraction * change > enough and not stuck:
+                continue
+            passes.measure(own)
+            left = self._sums().left
+            if left <= enough or stuck:
+                break
+            fraction = max(fraction, left / max(change, 1e-300))
+        self._take_marked()
+        self._measured(passes)
+        self.program.off = self._lost
 
     def _holds(self) -> bool:
-        left, allowed = self._remaining()
-        self.program.error_bound = self.program.bound(left + self.program.off, allowed)
-        self.program.converged = left + self.program.off <= allowed or not left
-        return self.program.converged
+        program, sums = self.program, self._sums()
+        bound = program.error(sums)
+        if bound > program.tol:
+            bound = min(bound, program.tight_error(sums, self.state.arrays[1], self.facts()))
+        program.error_bound, program.converged = bound, bound <= program.tol
+        return program.converged
 
-    def _lower(self) -> bool:
-        """Let one thread lower the sum of residuals to what the bound needs and a little more; False: this takes too many edges.
+    def _lower(self, most: int) -> bool:
+        """Let one thread lower the sum of residuals to what the bound needs and a little more; False: this takes more than `most` edges.
 
-        When a vertex sends its residual, a fixed share of it is gone, at the cost of its edges. So those with much of it per edge go first.
+        When a vertex sends its residual, a fixed share of it is gone, at the cost of its edges. So those with much of it per edge go first,
+        and the sum falls ever more slowly: where it fell too slowly so far, `most` edges will not be enough.
         """
         n, (factor, _, absorber) = self.graph.vertices, self.state.params
-        left, allowed = self._remaining()
-        enough = max(ROOM * allowed - self.program.off, 0.1 * allowed)
-        most = max(sizes.now.settled_alone, self.graph.arcs // PART)
+        sums = self._sums()
+        left = sums.left
+        enough = max(self.program.enough(sums, ROOM), 0.1 * self.program.allowed(sums.total + sums.surplus))
+        followed, first = 0, left
         values, residual, _, divisors = self.state.arrays
         begins, ends, targets, weights = self.graph.sides["out"].arrays()
         if self._queue.size < n:
             self._queue = np.empty(self._room, np.uint32)
         given = (begins, ends, targets, weights if self._weighted else NO_WEIGHTS, values, residual, divisors, factor, absorber)
         density = None
-        while left > enough and most > 0:
+        while left > enough and followed < most and followed * (left - enough) <= most * (first - left):
             densities = np.abs(residual[:n]) / (ends[:n] - begins[:n] + 1)
             density = (float(densities.max()) if density is None else density) / STEP
             starts = np.flatnonzero(densities > density)
-            vertices, edges, total, left = deltas.spread_densest(starts, density, left, enough, most, *given, self._marks, self._queue)
+            goal = (density, left, enough, most - followed)
+            vertices, edges, total, left = deltas.spread_densest(starts, *goal, *given, self._marks, self._queue)
             self.effort.edges_read += int(edges)
             self.effort.affected += int(vertices)
             self._lost += ROUNDING * float(total)
-            most -= int(edges)
+            followed += int(edges)
         return bool(left <= enough)
 
     def _run(self, start: Array | None) -> None:
@@ -283,12 +325,12 @@ class MaintainedSpreading(MaintainedResiduals):
             return chosen
         values, residual = (array[:n] for array in self.state.arrays[:2])
         factor, threshold, absorber = self.state.params
-        left, off = float(np.abs(residual).sum()), self.program.off
-        allowed = self.program.allowed(float(values.sum()) + left)
-        if left + off <= allowed or not left:
-            self.program.error_bound, self.program.converged = self.program.bound(left + off, allowed), True
+        left = float(np.abs(residual).sum())
+        allowed, remaining = self.program.allowed(float(values.sum()) + float(residual.sum())), self.program.remaining(left)
+        if remaining <= allowed or not left:
+            self.program.error_bound, self.program.converged = self.program.bound(remaining, allowed), True
             return chosen
-        threshold = min(threshold, LOWER * max(allowed - off, 0.1 * allowed) / max(n, 1))
+        threshold = min(threshold, LOWER * max(allowed - remaining + left, 0.1 * allowed) / max(n, 1))
         self.state.params = (factor, threshold, absorber)
         return np.flatnonzero(np.abs(residual) > threshold)
 
@@ -304,6 +346,15 @@ class MaintainedSpreading(MaintainedResiduals):
             self.state.params = (*self.state.params[:2], int(to[self.state.params[2]]))
         self._published = self._scores()
 
-    def answer(self, arrays: tuple[Array, ...], facts: Facts) -> tuple[dict[str, Array], dict[str, Any]]:
+    def reached(self) -> tuple[float, bool]:
+        return self.program.error_bound, self.program.converged
+
+    def program_with(self, reached: Any) -> Spreading:
+        """The program as it was when that was reached."""
+        program = copy.copy(self.program)
+        program.error_bound, program.converged = reached
+        return program
+
+    def answer(self, arrays: tuple[Array, ...], facts: Facts, reached: Any) -> tuple[dict[str, Array], dict[str, Any]]:
         columns = {self.columns[0].name: self.program.finished(arrays[0])}
-        return columns, self.program.summary(columns, self.state)
+        return columns, self.program_with(reached).summary(columns, self.state)

@@ -1,56 +1,87 @@
-"""Scores brought up to date by sweeps over all in-edges, from where they are: for batches after which residuals are everywhere.
+"""Scores brought up to date by passes over all in-edges, from where they are: for batches after which residuals are everywhere.
 
-A sweep sets one value after the other to what it should be by its in-neighbours, in a tenth of the time that pushing takes along as many
-edges. After a batch few sweeps suffice, since what it changed sums up to little, and what one vertex gains another loses. The last
-pass leaves the values and measures what they lack: these are the residuals from then on, exact but for rounding.
+A pass that *sends* adds all residuals to the values and sends them on. It also corrects all messages that were sent with old divisors, and
+ends with the new residuals, exact but for rounding: nothing has to be measured. Residuals are small, so single precision loses little
+of them, and halves the memory that is read. After a batch one such pass is mostly enough, since what one vertex gains another loses.
+
+Where that is slow, as in graphs with long paths, a *sweep* sets one value after the other to what it should be by its in-neighbours; then
+a last pass *measures* what they lack.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from isthmus import sizes
 from isthmus.graph.packed_lists import PackedLists
-from isthmus.kernels import deltas, sweeps
+from isthmus.kernels import score_sweeps, sweeps
 from isthmus.programs.program import Array
-from isthmus.programs.ranking import LEFT
 from isthmus.programs.spreading import Spreading
 from isthmus.stream.residuals import NO_WEIGHTS
 from isthmus.threads import Team
 
-ROOM = 0.9  # of the allowed error, at most, is used: the next batch needs some
-STUCK = 0.999  # of the change of the sweep before: rounding lets no sweep come nearer
+SINGLE = float(np.finfo(np.float32).eps) / 2  # of a share, lost by rounding it to single precision
+EPSILON = float(np.finfo(np.float64).eps)
 
 
-def sweep(
-    program: Spreading, own: Array, state: tuple[Array, ...], params: tuple[float, float, int], side: PackedLists, team: Team
-) -> int:
-    """Sweep until the bound holds, or rounding lets nothing improve; returns the edges read. `side` has the in-edges."""
-    n, (values, residual, _, divisors), (factor, _, absorber) = side.vertices, state, params
-    begins, ends, sources, weights = side.arrays()
-    lists = (begins[:n], ends[:n], sources, weights if program.reads_weights() else NO_WEIGHTS)
-    cuts = np.empty(2 + (side.slots + n) // sizes.now.ranked_piece, np.int64)
-    sweeps.even_cuts(lists[0], side.slots, cuts)
-    shares = np.empty(n)
-    team.split(lambda a, b: deltas.share_values(a, b, values, divisors, shares), n)
-    found = np.zeros(cuts.size - 1)
+class Passes:
+    """Passes over the in-edges in `side`, on the values, residuals, deltas and divisors in `state`. Deltas are overwritten."""
 
-    def swept(k: int) -> None:
-        found[k] = deltas.sweep_values(cuts[k], cuts[k + 1], *lists, own, values, divisors, shares, factor, absorber)
+    def __init__(
+        self, program: Spreading, state: tuple[Array, ...], params: tuple[float, float, int], side: PackedLists, team: Team
+    ) -> None:
+        self._n, self._team, self._arcs = side.vertices, team, side.arcs
+        self._values, self._residual, self._shares, self._divisors = state
+        self._factor, _, self._absorber = params
+        begins, ends, sources, weights = side.arrays()
+        self._weighted = program.reads_weights() and side.weighted
+        self._lists = (begins[: self._n], ends[: self._n], sources, weights if self._weighted else NO_WEIGHTS)
+        self._cuts = np.empty(2 + (side.slots + self._n) // sizes.now.ranked_piece, np.int64)
+        sweeps.even_cuts(self._lists[0], side.slots, self._cuts)
+        self._found = np.zeros(self._cuts.size - 1)
+        self.edges = 0
 
-    def measured(k: int) -> None:
-        found[k] = deltas.measure_residuals(cuts[k], cuts[k + 1], *lists, own, values, shares, residual, factor, absorber)
+    def send(self, strengths: Array, stretch: tuple[float, Array], loss: float) -> float:
+        """Send all residuals on, with new divisors; returns what rounding may have changed.
 
-    passes, fraction, change = 0, LEFT, np.inf
-    while True:
-        before = change
-        team.each(swept, found.size)
-        change, passes = float(found.sum()), passes + 1
-        allowed = ROOM * program.allowed(float(np.abs(values[:n]).sum()))
-        if fraction * change > allowed and change < STUCK * before:
-            continue
-        team.each(measured, found.size)
-        left, passes = float(found.sum()), passes + 1
-        if left <= allowed or change >= STUCK * before:
-            return passes * side.arcs
-        fraction = max(fraction, left / max(change, 1e-300))
+        `stretch`: as `Spreading.stretch` gives it. `loss`: of what is sent, that rounding may lose.
+        """
+        shares = self._shares.view(np.float32)[: self._n] if loss >= SINGLE and not self._weighted else self._shares
+        given = (self._values, self._residual, self._divisors, strengths, *stretch, shares)
+        sent = sum(self._team.split(lambda a, b: score_sweeps.take_residuals(a, b, *given), self._n))
+        to = (self._residual, shares, self._factor, self._absorber)
+
+        def piece(k: int) -> None:
+            score_sweeps.send_shares(self._cuts[k], self._cuts[k + 1], *self._lists, *to)
+
+        self._over_all(piece)
+        return float(self._factor * sent) * (SINGLE if shares is not self._shares else EPSILON)
+
+    def sweep(self, own: Array) -> float:
+        """Set one value after the other; returns the sum of all changes. `own`: what a vertex has without any edge."""
+        given = (own, self._values, self._divisors, self._shares, self._factor, self._absorber)
+
+        def piece(k: int) -> None:
+            self._found[k] = score_sweeps.sweep_values(self._cuts[k], self._cuts[k + 1], *self._lists, *given)
+
+        self._over_all(piece)
+        return float(self._found.sum())
+
+    def measure(self, own: Array) -> None:
+        """Set the residuals to what the values lack."""
+        given = (own, self._values, self._shares, self._residual, self._factor, self._absorber)
+
+        def piece(k: int) -> None:
+            score_sweeps.measure_residuals(self._cuts[k], self._cuts[k + 1], *self._lists, *given)
+
+        self._over_all(piece)
+
+    def share_out(self) -> None:
+        """Make the shares of all values, for sweeps and for measuring."""
+        self._team.split(lambda a, b: score_sweeps.share_values(a, b, self._values, self._divisors, self._shares), self._n)
+
+    def _over_all(self, piece: Callable[[int], None]) -> None:
+        self._team.each(piece, self._found.size)
+        self.edges += self._arcs
