@@ -510,7 +510,7 @@ def test_a_fork_has_no_session(graph, how, act):
         child = os.fork()
         if child == 0:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.alarm(20)
+            signal.alarm(60)
             with contextlib.suppress(BaseException):
                 if act == "run":
                     with pytest.raises(IsthmusError, match="the session was opened before this process was forked"):

@@ -171,3 +171,29 @@ def test_an_old_result_costs_little_to_keep() -> None:
         assert kept <= 3 * live.graph.vertices
         assert first.filled().tolist() == expected and first.number == 0
 
+
+
+def test_lists_read_beside_batches_are_whole(paused: None) -> None:
+    """Whether or not a batch is applied meanwhile, the neighbours of 0 are those after one of the batches."""
+    graph = ist.read((np.zeros(40, np.int64), np.arange(1, 41)), directed=False)
+    found: set[tuple[int, ...]] = set()
+    with ist.stream(graph, threads=2) as live:
+        over = threading.Event()
+
+        def read() -> None:
+            while not over.is_set():
+                found.add(tuple(live.graph.neighbors(0).tolist()))
+                assert live.graph.degree(0) in (40, 41)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        end = time.monotonic() + SECONDS
+        for k in range(400):
+            live.apply(inserts=[(0, 100)], deletes=[(0, 101)] if k else None)
+            live.apply(inserts=[(0, 101)], deletes=[(0, 100)])
+            if (len(found) > 2 and k > 40) or time.monotonic() > end:
+                break
+        over.set()
+        reader.join()
+    usual = tuple(range(1, 41))
+    assert found <= {usual, (*usual, 100), (*usual, 101)} and len(found) > 1

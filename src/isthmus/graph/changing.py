@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -96,11 +95,9 @@ class ChangingGraph(Graph):
     def path(self) -> Path | None:
         return None
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Held by a run: no batch is applied meanwhile."""
-        with self.lock:
-            yield
+    def reading(self) -> AbstractContextManager[Any]:
+        """Held while something is read: no batch is applied meanwhile."""
+        return self.lock
 
     # One vertex at a time
 

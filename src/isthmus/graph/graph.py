@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -75,10 +74,9 @@ class Graph:
         self.store.read("out.offsets", 0, 0)  # an error if it is closed
         return Graph, (self.store,), {"report": self.report}
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Held by a run, so that a changing graph does not change meanwhile."""
-        yield
+    def reading(self) -> AbstractContextManager[Any]:
+        """Held while something is read, by a run for example, so that a changing graph does not change meanwhile."""
+        return nullcontext()
 
     def _read(self, section: str, begin: int, end: int) -> Array:
         entries = self.store.read(section, begin, end)
@@ -98,7 +96,8 @@ class Graph:
 
     def out_degree(self, v: Any) -> int:
         """Arcs that leave `v`; an undirected self loop is one arc."""
-        begin, end = self._row(self.ids.number(v))
+        with self.reading():
+            begin, end = self._row(self.ids.number(v))
         return end - begin
 
     def in_degree(self, v: Any) -> int:
@@ -106,12 +105,14 @@ class Graph:
         if not self.directed:
             return self.out_degree(v)
         self._need_in_edges("in_degree")
-        begin, end = self._row(self.ids.number(v), "in")
+        with self.reading():
+            begin, end = self._row(self.ids.number(v), "in")
         return end - begin
 
     def degree(self, v: Any) -> int:
         """Edges at `v`: in plus out for a directed graph. An undirected self loop counts once."""
-        return self.out_degree(v) + (self.in_degree(v) if self.directed else 0)
+        with self.reading():
+            return self.out_degree(v) + (self.in_degree(v) if self.directed else 0)
 
     def busiest(self) -> Any:
         """The vertex with the largest out-degree; among equals, the first in the order of the store."""
@@ -138,21 +139,24 @@ class Graph:
         return self._list(v, "in")
 
     def _list(self, v: Any, side: str) -> Array:
-        begin, end = self._row(self.ids.number(v), side)
-        targets = self._read(f"{side}.targets", begin, end)
-        return np.sort(self.ids.users(targets))
+        with self.reading():
+            begin, end = self._row(self.ids.number(v), side)
+            targets = self._read(f"{side}.targets", begin, end)
+            return np.sort(self.ids.users(targets))
 
     def edge_weights(self, u: Any, v: Any) -> Array:
         """Weights of the edges from `u` to `v`, one for each parallel edge; ones for an unweighted graph."""
-        low, high = self._arcs_between(self.ids.number(u), self.ids.number(v))
-        if not self.weighted:
-            return np.ones(high - low, np.int32)
-        return np.array(self._read("out.weights", low, high))
+        with self.reading():
+            low, high = self._arcs_between(self.ids.number(u), self.ids.number(v))
+            if not self.weighted:
+                return np.ones(high - low, np.int32)
+            return np.array(self._read("out.weights", low, high))
 
     def has_edge(self, u: Any, v: Any) -> bool:
         """Whether there is an edge from `u` to `v`; False if the graph lacks one of them."""
         try:
-            low, high = self._arcs_between(self.ids.number(u), self.ids.number(v))
+            with self.reading():
+                low, high = self._arcs_between(self.ids.number(u), self.ids.number(v))
         except UnknownVertexError:
             return False
         return low < high

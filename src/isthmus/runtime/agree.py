@@ -41,7 +41,7 @@ def excess(column: Column, a: Array, b: Array, stated: tuple[dict[str, Any], dic
     if not column.unique:
         a, b = column.missing(a), column.missing(b)
     if a.dtype.kind != "f":
-        return np.asarray(a != b, np.float64)
+        return np.asarray(column.shown(a) != column.shown(b), np.float64)  # the same answer may be computed in narrower integers
     off = apart(a, b)
     finite = np.abs(a[np.isfinite(a)])
     rounding = ROUNDING * float(finite.max(initial=0.0))

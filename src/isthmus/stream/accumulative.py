@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ class MaintainedAccumulative(MaintainedResiduals):
     """Values and residuals; a vertex is active while its |residual| exceeds the program's threshold."""
 
     program: Accumulative
+    has_one_answer = False
 
     def __init__(self, program: Accumulative, session: Session, name: str | None = None) -> None:
         super().__init__(session)
@@ -132,6 +134,20 @@ class MaintainedAccumulative(MaintainedResiduals):
         deltas[:] = 0.0
         self._marks[:n] = np.abs(residual) > self.program.threshold
         self._lost = 0.0
+
+    def fault(self) -> str | None:
+        """A vertex whose residual, computed from the values anew, exceeds the threshold: a run from scratch would have gone on there."""
+        n, state, marks, effort, lost = self.graph.vertices, self.state, self._marks, self.effort, self._lost
+        self.state, self._marks, self.effort = replace(state, arrays=tuple(map(np.copy, state.arrays))), marks.copy(), Effort()
+        self._derive()
+        anew, known = self.state.arrays[1][:n], state.arrays[1][:n]
+        self.state, self._marks, self.effort, self._lost = state, marks, effort, lost
+        allowed = self.program.threshold * (1 + LEAVES) + ROUNDING * self._largest()
+        off = np.flatnonzero(~(np.maximum(np.abs(anew), np.abs(anew - known)) <= allowed))
+        if not off.size:
+            return None
+        user = self.graph.ids.users(off[:1])[0]
+        return f"the residual of vertex {user} is {anew[off[0]]:.9g} ({known[off[0]]:.9g} in the stream), beyond {self.program.threshold:g}"
 
     def renumber(self, change: Change) -> None:
         if self._by_place:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from isthmus.errors import BatchError
 from isthmus.graph.change import Edits
@@ -23,7 +22,7 @@ from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
 from isthmus.stream import columns
 from isthmus.stream.columns import Array, Kinds, Where
 from isthmus.stream.sources import open_updates
-from isthmus.stream.tables import edits_of_table, refuse_updates, separated
+from isthmus.stream.tables import edits_of_table, refuse_updates, separated, table_of
 
 WISHES = {"deletes": DELETE, "inserts": INSERT, "updates": REWEIGH}  # in the order in which they are applied
 NAMES = ("source", "target", "weight")
@@ -142,14 +141,6 @@ def objects(values: list[Any]) -> Array:
 
 def is_table(what: Any) -> bool:
     return hasattr(what, "__arrow_c_stream__") or isinstance(what, dict)
-
-
-def table_of(what: Any, name: str) -> Any:
-    try:
-        return pa.table(what)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        text = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise BatchError(f"{name}: cannot read the table: {text}; expected columns of one type each") from error
 
 
 def rows_of(what: Any, name: str) -> list[Any]:

@@ -33,6 +33,9 @@ class MaintainedBySource(Maintained):
     def reads_weights(self) -> bool:
         return self._each[0].reads_weights()
 
+    def needs_weights_from_0(self) -> bool:
+        return self._each[0].needs_weights_from_0()
+
     def begin(self) -> None:
         for part in self._each:
             part.begin()

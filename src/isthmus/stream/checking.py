@@ -10,16 +10,22 @@ from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.runtime.agree import difference
 from isthmus.runtime.public import function_of, run
 from isthmus.runtime.result import Result
+from isthmus.stream.maintained import Maintained
 from isthmus.stream.wanted import Wanted
 
 
-def differences(graph: ChangingGraph, answers: Mapping[str, tuple[Result, Any]]) -> dict[str, str]:
-    """The first difference of every answer that is not what a run from scratch gives. `answers`: results, and what was asked for."""
+def differences(graph: ChangingGraph, answers: Mapping[str, tuple[Maintained, Result, Any]]) -> dict[str, str]:
+    """What is wrong with every answer that is. `answers`: what keeps them current, results, and what was asked for."""
     found = {}
-    for name, (result, asked) in answers.items():
-        where = difference(from_scratch(asked, graph), result)
-        if where is not None:
-            found[name] = f"from scratch, {where} of the stream"
+    for name, (program, result, asked) in answers.items():
+        if not program.has_one_answer:
+            fault = program.fault()
+        elif (where := difference(from_scratch(asked, graph), result)) is not None:
+            fault = f"from scratch, {where} of the stream"
+        else:
+            fault = None
+        if fault is not None:
+            found[name] = fault
     return found
 
 

@@ -24,6 +24,7 @@ from isthmus.graph.graph import Graph, open_graph
 from isthmus.kernels.compiling import clock
 from isthmus.memory import Budget, format_size
 from isthmus.messages import option
+from isthmus.programs.program import Program
 from isthmus.runtime.session import Session, check_graph
 from isthmus.stream.batch import edits_in_order, edits_of
 from isthmus.stream.checking import differences
@@ -34,7 +35,7 @@ from isthmus.stream.maintained import Maintained
 from isthmus.stream.publication import Publication
 from isthmus.stream.sources import open_updates
 from isthmus.stream.tables import edits_of_table
-from isthmus.stream.wanted import maintained
+from isthmus.stream.wanted import Wanted, maintained
 
 
 @dataclass
@@ -77,6 +78,8 @@ class Live:
         self, graph: Graph, programs: Iterable[Any] = (), *, threads: int | None = None, memory: str | int | None = None,
         align: bool | None = None,
     ) -> None:  # fmt: skip
+        if isinstance(programs, str | Program | Wanted):
+            programs = [programs]
         self.budget = Budget(memory).limit
         check_room(graph, graph.edge_bytes * (2 if graph.directed else 1), self.budget)  # before they are loaded
         self.graph = ChangingGraph(graph, threads, align)
@@ -185,10 +188,12 @@ class Live:
     def check(self) -> dict[str, str]:
         """Compute every answer from scratch, and compare: names of programs whose answer differs, with the first difference.
 
-        Whole numbers must be equal, scores within the bounds on their errors. Empty: all is well.
+        Whole numbers must be equal, scores within the bounds on their errors; of your own accumulative programs no vertex may lack more
+        than their threshold. Empty: all is well.
         """
         with self._lock, self.graph.reading():
-            return differences(self.graph, {name: (self[name].result(), self._asked[name]) for name in self})
+            found = {name: (program, self[name].result(), self._asked[name]) for name, program in self._programs.items()}
+            return differences(self.graph, found)
 
     def apply_edits(self, edits: Edits, strict: bool = False, read: float = 0.0) -> BatchReport:
         """Apply a batch whose rows are in order of arrival. `read`: seconds that it took to read them."""

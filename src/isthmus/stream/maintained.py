@@ -54,6 +54,7 @@ class Maintained(ABC):
     qualification: Qualification | None = None  # of a user's program
     tolerance = 0.0  # relative changes of values that scaling alone has changed and that need not be told
     compares_whole = False  # whether a value may change though the batch has not written it: by scaling, or by another name
+    has_one_answer = True  # False: any answer within the program's threshold is right, and `fault` judges it
     sources: tuple[Any, ...] = ()  # of an answer with one published array per source: which source each belongs to
 
     def __init__(self, session: Session) -> None:
@@ -107,6 +108,10 @@ class Maintained(ABC):
     @abstractmethod
     def compute(self, change: Change) -> None:
         """After the edges have changed: bring the answer up to date."""
+
+    def fault(self) -> str | None:
+        """What is wrong with the answer of a program that has more than one, by a pass over all edges; None: nothing."""
+        return None
 
     @abstractmethod
     def renumber(self, change: Change) -> None:

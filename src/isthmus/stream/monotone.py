@@ -33,6 +33,9 @@ from isthmus.stream.maintained import Array, Differences, Effort, Maintained
 NO_WEIGHTS = np.empty(0, np.int32)
 NO_INITIALS = np.empty(0, np.int64)
 NO_LEVELS = np.empty(0, np.uint32)
+NOBODY_ACTIVE = np.empty(0, np.uint32)
+FEW = 4096  # active vertices that one thread follows sooner than the loop of all threads does
+FIRST = 1 << 16  # edges that one thread follows from the sources, to see whether few vertices are active at a time
 OPPOSITE = {"out": "in", "in": "out"}
 
 
@@ -75,7 +78,12 @@ class MaintainedMonotone(Maintained):
         self.state, self._position = first_values(self.program, facts, self._room)
         self._silent = worst(self.program, facts)
         self._make_tools(facts)
-        self._go_on(self.state.start)
+        start = self.state.start
+        if start is not None and start.dtype != np.bool_ and start.size <= FEW:
+            self._marks[start] = 1
+            self._propagate(start.astype(np.uint32), FIRST)
+        else:
+            self._go_on(start)
         self._forget_changes()
 
     def _make_tools(self, facts: Facts) -> None:
@@ -270,24 +278,29 @@ class MaintainedMonotone(Maintained):
 
         return self.in_parts(part, count)
 
-    def _propagate(self, starts: Array) -> None:
-        """Follow the marked vertices in `starts`, and all that improve by that."""
+    def _propagate(self, starts: Array, most: int | None = None) -> None:
+        """Follow the marked vertices in `starts`, and all that improve by that.
+
+        One thread follows about `most` edges, and goes on while few vertices are active: the loop's steps would take longer.
+        """
         n, weighted = self.graph.vertices, self.reads_weights() and self.graph.weighted
-        if not starts.size:
-            return
+        most = sizes.now.settled_alone if most is None else most
         if len(self.sides) == 1:
             begins, ends, targets, weights = self.graph.sides[self.sides[0]].arrays()
-            _, _, edges = self._module.settle(
-                0, n, starts, 0, 0, sizes.now.settled_alone, self.program.settles, self._width, begins, ends, targets,
-                weights if weighted else NO_WEIGHTS, self.state.arrays, self.state.params, self._marks,
-                self._piles, self._soon, self._later, np.empty(0, np.uint32), 0,
-            )  # fmt: skip
-            self.effort.edges_read += int(edges)
-            if edges < sizes.now.settled_alone:
-                return
-            starts = np.flatnonzero(self._marks[:n])
-        self._marks[:n] = 0
-        self._go_on(starts)
+            while starts.size > 0:
+                _, _, edges = self._module.settle(
+                    0, n, starts, 0, 0, most, self.program.settles, self._width, begins, ends, targets,
+                    weights if weighted else NO_WEIGHTS, self.state.arrays, self.state.params, self._marks,
+                    self._piles, self._soon, self._later, np.empty(0, np.uint32), 0,
+                )  # fmt: skip
+                self.effort.edges_read += int(edges)
+                starts = np.flatnonzero(self._marks[:n]).astype(np.uint32) if edges >= most else NOBODY_ACTIVE
+                if starts.size > FEW:
+                    break
+                most = sizes.now.settled_alone
+        if starts.size:
+            self._marks[:n] = 0
+            self._go_on(starts)
 
     def _go_on(self, starts: Array | None) -> None:
         """Let the loop of every run go on from these vertices (None: all)."""

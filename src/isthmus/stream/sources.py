@@ -22,7 +22,7 @@ from isthmus.graph.formats import columns as files
 from isthmus.stream.columns import Kinds, Where
 from isthmus.stream.lines import FileLines, LineSource, PipeLines
 from isthmus.stream.rows import Rows
-from isthmus.stream.tables import ALL_COLUMNS, found_columns
+from isthmus.stream.tables import ALL_COLUMNS, found_columns, table_of
 from isthmus.stream.text_rows import FORMATS, PARSERS, TextParser, format_of
 
 STANDARD_INPUT = "standard input"
@@ -135,12 +135,16 @@ def open_updates(what: Any, kinds: Kinds, format: str | None = None, needed: tup
         raise OptionError(f"format: expected csv, jsonl, parquet or arrow, got {format!r}")
     if isinstance(what, Updates):
         return what
-    if what == "-":
+    if isinstance(what, str) and what == "-":
         if format in ("parquet", "arrow"):
             raise OptionError(f"format: expected csv or jsonl from a pipe, got {format}")
+        if sys.stdin is None:
+            raise OptionError("updates: expected a pipe, got - while standard input is closed")
         return TextUpdates(STANDARD_INPUT, PipeLines(sys.stdin.fileno(), STANDARD_INPUT), kinds, format, needed)
     if hasattr(what, "__arrow_c_stream__"):
         return from_stream(what, needed)
+    if isinstance(what, dict):
+        return from_stream(table_of(what, "updates"), needed)
     if not isinstance(what, str | Path):
         raise OptionError(f"updates: expected a path, a table, or - for standard input, got {type(what).__name__}")
     return from_file(Path(what), kinds, format, needed)

@@ -37,6 +37,15 @@ def found_columns(names: list[str], where: str, needed: tuple[str, ...]) -> dict
     return found
 
 
+def table_of(what: Any, name: str) -> Any:
+    """Anything that Arrow takes as a table."""
+    try:
+        return pa.table(what)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        text = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise BatchError(f"{name}: cannot read the table: {text}; expected columns of one type each") from error
+
+
 def edits_of_table(table: Any, kinds: Kinds, name: str, where: Where, wish: int | None = None) -> Edits:
     """The rows of a table as edits. `wish`: what all of them ask for; None: the column op says it."""
     needed = ("source", "target") if wish is not None else ALL_COLUMNS

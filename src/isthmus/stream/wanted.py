@@ -57,6 +57,8 @@ def maintained(asked: Any, session: Session) -> Maintained:
     """What keeps a program current; raises OptionError or ProgramError if nothing does."""
     name, own = None, not isinstance(asked, Wanted | str)
     if isinstance(asked, str):
+        if asked not in ALGORITHMS:
+            raise OptionError(f"there is no algorithm {asked!r}; a stream maintains {', '.join(maintainable())}, and your own programs")
         asked = Wanted(ALGORITHMS[asked])
     if isinstance(asked, Wanted):
         live, name = asked.algorithm.live, asked.name
@@ -76,10 +78,15 @@ def maintained(asked: Any, session: Session) -> Maintained:
     raise OptionError(f"expected a program such as isthmus.SSSP(source=7), got {type(asked).__name__}")
 
 
+def maintainable() -> list[str]:
+    """Names of the algorithms that a stream maintains."""
+    return [name for name in ALGORITHMS.names() if ALGORITHMS[name].live is not None]
+
+
 def not_maintained(algorithm: Algorithm) -> str:
     """Why a stream does not maintain an algorithm, and what it does."""
     reason = f": {algorithm.not_live}" if algorithm.not_live else ""
-    names = ", ".join(name for name in ALGORITHMS.names() if ALGORITHMS[name].live is not None)
+    names = ", ".join(maintainable())
     instead = f"run isthmus.{algorithm.name} on live.graph after a batch instead"
     return f"{algorithm.name} cannot be kept current{reason}; {instead}. A stream maintains {names}, and your own programs"
 
