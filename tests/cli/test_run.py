@@ -132,7 +132,7 @@ def test_without_a_source_the_busiest_vertex_is_it(call: Any, algorithm: str, si
     with ist.open("named.isthmus") as graph:
         busiest = graph.busiest()
         assert graph.out_degree(busiest) == max(graph.out_degree(v) for v in graph.ids.users(np.arange(graph.vertices)))
-    assert f"no --source was given; starting from vertex {busiest}, which has the most edges" in done.err
+    assert f"no source was given; starting from vertex {busiest}, which has the most edges" in done.err
     assert done.json["result"] == call(algorithm, "named.isthmus", "--source", busiest, "--json").json["result"]
 
 

@@ -112,7 +112,7 @@ def test_changes_as_csv(call: Any, tmp_path: Path) -> None:
 BAD = [
     (["--program", "sssp:sorce=1"], 2, "--program sssp:sorce=1: sssp has no option 'sorce'; did you mean source?"),
     (["--program", "ssp"], 2, "--program ssp: no algorithm 'ssp'; did you mean sssp?"),
-    (["--program", "label_propagation"], 2, "label_propagation cannot be kept current; run it on a saved graph"),
+    (["--program", "label_propagation"], 2, "label_propagation cannot be kept current: its labels depend on every round before"),
     (["--program", "pagerank:tol=much"], 2, "--program pagerank:tol=much: tol: expected a number, got 'much'"),
     (["--program", "bfs:source=0,depth_limit=-1"], 2, "depth_limit: expected at least 0, got -1"),
     (["--program", "pagerank:weight=perhaps"], 2, "weight: expected true or false, got 'perhaps'"),

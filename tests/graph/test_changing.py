@@ -109,7 +109,7 @@ def test_it_is_a_graph(small: Any, tmp_path: Any) -> None:
 
 def test_strict_batches_are_applied_whole_or_not_at_all(small: Any) -> None:
     for rows, message in [
-        ([(INSERT, 5, 6, 1), (INSERT, 1, 2, 1)], "row 1: the edge 1 -> 2 is to be inserted, and exists already"),
+        ([(INSERT, 5, 6, 1), (INSERT, 1, 2, 1)], "row 1: cannot insert the edge 1 -> 2: it exists"),
         ([(INSERT, 5, 6, 1), (DELETE, 1, 3, 1)], "row 1: the edge 1 -> 3 does not exist"),
         ([(REWEIGH, 1, 9, 1)], "row 0: the edge 1 -> 9 does not exist"),
     ]:

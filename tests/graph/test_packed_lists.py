@@ -164,14 +164,14 @@ def test_parallel_and_missing_edges(directed: bool, weighted: bool, strict: bool
     """Counted, or an error for the whole batch; the rows of a batch count in order of arrival."""
     both = Both(Plain(directed, weighted).put([(1, 2, 5), (2, 3, 6), (3, 3, 7)]))
     batches: list[tuple[list[Any], str | None]] = [
-        ([(INSERT, 1, 2, 8)], "exists already"),
-        ([(INSERT, 7, 8, 1), (INSERT, 7, 8, 2)], "row 1: the edge 7 -> 8 is to be inserted, and exists already"),
+        ([(INSERT, 1, 2, 8)], "it exists"),
+        ([(INSERT, 7, 8, 1), (INSERT, 7, 8, 2)], "row 1: cannot insert the edge 7 -> 8: it exists"),
         ([(DELETE, 1, 9, 0)], "does not exist"),
         ([(DELETE, 1, 2, 0), (DELETE, 1, 2, 0)], "row 1: the edge 1 -> 2 does not exist"),
         ([(DELETE, 3, 3, 0), (INSERT, 3, 3, 1)], None),
         ([(INSERT, 4, 4, 1), (DELETE, 4, 4, 0)], None),
         ([(DELETE, 2, 3, 0), (REWEIGH, 2, 3, 4)], "row 1: the edge 2 -> 3 does not exist"),
-        ([(INSERT, 2, 1, 3), (DELETE, 2, 1, 0)], None if directed else "exists already"),
+        ([(INSERT, 2, 1, 3), (DELETE, 2, 1, 0)], None if directed else "it exists"),
     ]
     for rows, message in batches:
         if strict and message is not None:
@@ -187,8 +187,8 @@ def test_vertices_come_and_go(directed: bool, names: bool) -> None:
     both = Both(Plain(directed, True, names=names).put([(name(u), name(v), u + v) for u in range(8) for v in range(u)]))
     both.refuses([(INSERT, name(2), name(9), 1)], "removed and used in the same batch", strict=False, removed=[name(2)])
     both.refuses([], "removed and used in the same batch", strict=False, removed=[name(2)], added=[name(2)])
-    both.refuses([], "is to be removed, and does not exist", removed=[name(40)])
-    both.refuses([], "is to be added, and exists already", added=[name(1)])
+    both.refuses([], "cannot be removed: it does not exist", removed=[name(40)])
+    both.refuses([], "cannot be added: it exists", added=[name(1)])
     both.apply([], removed=[name(0), name(7), name(3)])
     both.apply([(INSERT, name(3), name(4), 5)], added=[name(0)])
     both.apply([(DELETE, name(3), name(4), 5)], removed=[name(1)], added=[name(11)])

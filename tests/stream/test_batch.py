@@ -164,7 +164,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"deletes": [("1", 2)]}, "deletes: row 0: column 'source': expected an integer"),
     ({"add_vertices": ["x"]}, "add_vertices: row 0: column 'vertex': expected an integer, as the graph's ids are, got 'x'"),
     ({"remove_vertices": 3}, "remove_vertices: expected a list of vertices, got 3"),
-    ({"remove_vertices": [1]}, "vertex 1 is the source of sssp; it cannot be removed"),
+    ({"remove_vertices": [1]}, "remove_vertices: row 0: vertex 1 is the source of sssp and cannot be removed"),
     (
         {"inserts": [(3, 4, 1), (2, 5, 1)], "remove_vertices": [2]},
         "inserts: row 1: column 'source': vertex 2 is removed and used in the same",
@@ -188,12 +188,12 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"batch": "nowhere.csv"}, "nowhere.csv: no such file"),
     (
         {"inserts": [(1, 2, 1)], "strict": True},
-        "inserts: row 0: the edge 1 -> 2 is to be inserted, and exists already; nothing was applied",
+        "inserts: row 0: cannot insert the edge 1 -> 2: it exists \\(strict; nothing was applied\\)",
     ),
-    ({"deletes": [(1, 2), (1, 3)], "strict": True}, "deletes: row 1: the edge 1 -> 3 does not exist; nothing was applied"),
+    ({"deletes": [(1, 2), (1, 3)], "strict": True}, "deletes: row 1: the edge 1 -> 3 does not exist \\(strict; nothing"),
     ({"inserts": [(3, 4)], "deletes": [(1, 3)], "strict": True}, "deletes: row 0: the edge 1 -> 3 does not exist"),
-    ({"add_vertices": [9, 1], "strict": True}, "add_vertices: row 1: vertex 1 is to be added, and exists already"),
-    ({"remove_vertices": [3, 9], "strict": True}, "remove_vertices: row 1: vertex 9 is to be removed, and does not exist"),
+    ({"add_vertices": [9, 1], "strict": True}, "add_vertices: row 1: vertex 1 cannot be added: it exists"),
+    ({"remove_vertices": [3, 9], "strict": True}, "remove_vertices: row 1: vertex 9 cannot be removed: it does not exist"),
     ({"batch": [("insert", 8, 9), ("delete", 1, 3)], "strict": True}, "batch: row 1: the edge 1 -> 3 does not exist"),
 ]
 

@@ -182,7 +182,7 @@ def test_readers_in_other_threads_see_one_batch() -> None:
 def test_bad_batches_change_nothing() -> None:
     with ist.stream(ist.generate("path", vertices=4), [ist.BFS(source=0)]) as live:
         before = live["bfs"].filled().tolist()
-        with pytest.raises(ist.BatchError, match="vertex 0 is the source of bfs; it cannot be removed"):
+        with pytest.raises(ist.BatchError, match="vertex 0 is the source of bfs and cannot be removed"):
             live.apply(remove_vertices=[0])
         with pytest.raises(ist.BatchError, match="does not exist"):
             live.apply(deletes=[(0, 3)], strict=True)

@@ -99,7 +99,7 @@ def test_mistakes_with_sources() -> None:
     with pytest.raises(ist.OptionError, match="sources: expected 1 to 64 vertices, got 0"):
         ist.stream(graph, [ist.PersonalizedPageRank([])])
     with ist.stream(graph, [ist.PersonalizedPageRank([1, 2])]) as live:
-        with pytest.raises(ist.BatchError, match="vertex 2 is a source of personalized_pagerank"):
+        with pytest.raises(ist.BatchError, match="remove_vertices: row 0: vertex 2 is the source of personalized_pagerank"):
             live.apply(remove_vertices=[2])
         assert live.number == 0
 

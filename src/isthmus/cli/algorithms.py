@@ -156,7 +156,7 @@ def start_from(word: str | None, graph: Any) -> Any:
     if word is not None:
         return graph.ids.parse(word)
     source = graph.busiest()
-    warn(f"no --source was given; starting from vertex {source}, which has the most edges ({graph.out_degree(source):,})")
+    warn(f"no source was given; starting from vertex {source}, which has the most edges ({graph.out_degree(source):,})")
     return source
 
 

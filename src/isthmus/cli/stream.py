@@ -29,11 +29,11 @@ UpdatesOption = Annotated[
 ]
 FormatOption = Annotated[str | None, typer.Option(help="csv, jsonl, parquet or arrow. Default: from the file name, or the first line.")]
 BatchOption = Annotated[
-    int | None, typer.Option(min=1, metavar="ROWS", help="Changes per batch. Default: as the workload says, else 100000.")
+    int | None, typer.Option(min=1, metavar="ROWS", help="Changes per batch. Default: the workload's batch size, else 100000.")
 ]
 WindowOption = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="A batch is what arrives in that time, such as 1s or 500ms; in a file, by its column time."),
+    typer.Option(metavar="TIME", help="Apply a batch after this much time, such as 1s or 500ms; for a file, by its column time."),
 ]
 ChangesOption = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Write what every batch changed: a file per batch and program with vertex, old and new.")
@@ -75,7 +75,7 @@ def follow(
 ) -> None:  # fmt: skip
     """Follow changes of a graph, and keep the answers of algorithms current.
 
-    The store stays as it is. `isthmus stream make-workload --help`: make changes of your own to try it with.
+    The store is not changed. To make changes to try it with: `isthmus stream make-workload --help`.
     """
     from isthmus.cli.following import Follower, Outputs
 

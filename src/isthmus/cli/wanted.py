@@ -46,7 +46,8 @@ def unknown(name: str, algorithm: Algorithm | None) -> str:
 
     known = [each for each in ALGORITHMS.names() if ALGORITHMS[each].live is not None]
     if algorithm is not None:
-        return f"{algorithm.name} cannot be kept current; run it on a saved graph. Kept current are {', '.join(known)}"
+        reason = f": {algorithm.not_live}" if algorithm.not_live else ""
+        return f"{algorithm.name} cannot be kept current{reason}; run it on a saved graph. Kept current are {', '.join(known)}"
     near = difflib.get_close_matches(name, known, 1)
     return f"no algorithm {name!r}; did you mean {near[0]}?" if near else f"no algorithm {name!r}; expected one of {', '.join(known)}"
 

@@ -20,7 +20,7 @@ OutputOption = Annotated[
     Path, typer.Option("-o", "--output", help="The file to write: NAME.parquet, .arrow, .csv or .jsonl.", show_default=False)
 ]
 InitialOption = Annotated[
-    Path | None, typer.Option(metavar="STORE", help="Write the graph that the changes start from. Default: they are for the store itself.")
+    Path | None, typer.Option(metavar="STORE", help="Write the graph that the changes apply to. Default: they apply to the store.")
 ]
 ColumnsOption = Annotated[
     str | None,
@@ -35,7 +35,7 @@ def make_workload(
     ratio: Annotated[float, typer.Option(min=0, max=1, help="Share of inserts; the others are deletes. For a store.")] = 0.5,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same changes. For a store.")] = 1,
     initial: InitialOption = None,
-    rate: Annotated[float | None, typer.Option(help="Add a column time: so many changes arrive per second. For a store.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Add a column time, with this many changes per second. For a store.")] = None,
     columns: ColumnsOption = None,
     directed: Annotated[bool, typer.Option("--directed/--undirected", help="Whether edges of a list have a direction.")] = True,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")] = False,
@@ -60,7 +60,8 @@ def make_workload(
     if json:
         show_json({**found, "seconds": seconds})
         return
-    rows = [("changes", f"{found['changes']:,}: {found['inserts']:,} inserts, {found['deletes']:,} deletes, in {batches:,} batches")]
+    cut = f"in {batches:,} batch{'' if batches == 1 else 'es'}"
+    rows = [("changes", f"{found['changes']:,}: {found['inserts']:,} inserts, {found['deletes']:,} deletes, {cut}")]
     if found.get("arrival_rate"):
         rows.append(("arrival", f"{found['arrival_rate']:.4g} changes/s by their times"))
     rows += [("starts from", found["initial"] or str(input)), ("time", f"{seconds:.2f} s")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,8 @@ def plain_row(row: int) -> str:
 
 @dataclass
 class Edits:
-    """A batch as its sender wrote it, in order of arrival: per row a wish (INSERT, DELETE, REWEIGH) and an edge by user ids.
+    """A batch as its sender wrote it, in order of arrival: each row has an operation (INSERT, DELETE, REWEIGH) and an edge
+    by user ids.
 
     `added` and `removed` are vertices. A vertex of an inserted edge need not be added. `where`, `where_added` and `where_removed` name
     a row in the sender's words, for messages.
@@ -37,6 +39,10 @@ class Edits:
 
     def __len__(self) -> int:
         return int(self.wishes.size)
+
+    def removing(self, user: Any) -> str:
+        """The row that removes a vertex, in the sender's words."""
+        return self.where_removed(self.removed.tolist().index(user)) if self.removed is not None else ""
 
     @property
     def changes(self) -> int:
@@ -65,6 +71,11 @@ class Change:
     edges: int = 0
     self_loops: int = 0
     negative_arcs: int = 0
+    edits: Edits | None = None  # what it was made of
+
+    def removing(self, user: Any) -> str:
+        """The row of the batch that removes a vertex."""
+        return self.edits.removing(user) if self.edits is not None else "batch"
 
     @property
     def vertices_between(self) -> int:

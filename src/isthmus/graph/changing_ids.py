@@ -1,8 +1,7 @@
 """Ids of a graph whose vertices come and go.
 
-A vertex keeps its number while it exists, except that the last ones move into the places of removed ones, so numbers stay
-0 .. vertices - 1. New vertices get the next numbers, whatever their ids, so numbers no longer follow the ids. An id map in natural
-order (`ids.py`) is made when somebody asks for it, and kept until vertices change.
+A vertex keeps its number, except that the last vertices take the numbers of removed ones. New vertices get the next numbers, so
+numbers do not follow the order of ids. The id map in natural order (`ids.py`) is built on demand, and kept until vertices change.
 """
 
 from __future__ import annotations

@@ -52,7 +52,9 @@ def prepared(graph: ChangingGraph, edits: Edits, strict: bool = False) -> Change
     if late.any():
         search.find((~late).astype(np.uint8))
     counts |= {"repeated": repeated, "missing": missing + counts["missing"]}
-    return change_of(graph, search, actions, final, added, removed, counts)
+    change = change_of(graph, search, actions, final, added, removed, counts)
+    change.edits = edits
+    return change
 
 
 def folded(team: Team, search: Search, order: Array, cuts: Array, wishes: Array, weights: Array) -> tuple[Array, Array, int, int, Array]:
@@ -85,7 +87,7 @@ def numbered(graph: ChangingGraph, edits: Edits, strict: bool) -> tuple[Array, A
         if strict and there.any():
             user = added[there].tolist()[0]
             row = edits.where_added(asked[0].tolist().index(user))
-            raise BatchError(f"{row}: vertex {user!r} is to be added, and exists already; nothing was applied (strict)")
+            raise BatchError(f"{row}: vertex {user!r} cannot be added: it exists (strict; nothing was applied)")
         added = added[~there]
     check_range(graph, added)
     removed = removed_by(graph, edits, strict, counts)
@@ -95,7 +97,7 @@ def numbered(graph: ChangingGraph, edits: Edits, strict: bool) -> tuple[Array, A
             for ends, users, unknown in ((us, edits.sources, unknown_u), (vs, edits.targets, unknown_v)):
                 rows = np.flatnonzero(unknown)
                 ends[rows] = [where.get(user, UNKNOWN) for user in users[rows].tolist()]
-        # What is deleted or reweighed at a vertex that does not exist is missing: as an edge from a number beyond all vertices.
+        # An edge at an unknown vertex gets a number beyond all vertices, so it is not found and counts as missing.
         beyond = n + added.size
         us[us == UNKNOWN], vs[vs == UNKNOWN] = beyond, beyond
     return added, us, vs, removed, counts
@@ -120,8 +122,7 @@ def removed_by(graph: ChangingGraph, edits: Edits, strict: bool, counts: dict[st
     counts["missing"] += int(np.count_nonzero(numbers == UNKNOWN))
     if strict and counts["missing"]:
         user = users[numbers == UNKNOWN].tolist()[0]
-        row = edits.where_removed(edits.removed.tolist().index(user))
-        raise BatchError(f"{row}: vertex {user!r} is to be removed, and does not exist; nothing was applied (strict)")
+        raise BatchError(f"{edits.removing(user)}: vertex {user!r} cannot be removed: it does not exist (strict; nothing was applied)")
     return np.sort(numbers[numbers != UNKNOWN])
 
 
@@ -135,8 +136,8 @@ def weights_of(graph: ChangingGraph, edits: Edits) -> Array:
 def refused(edits: Edits, odd: Array) -> BatchError:
     row = int(odd.min())
     u, v = edits.sources[row : row + 1].tolist()[0], edits.targets[row : row + 1].tolist()[0]
-    what = "is to be inserted, and exists already" if row == odd[0] else "does not exist"
-    return BatchError(f"{edits.where(row)}: the edge {u!r} -> {v!r} {what}; nothing was applied (strict)")
+    what = f"cannot insert the edge {u!r} -> {v!r}: it exists" if row == odd[0] else f"the edge {u!r} -> {v!r} does not exist"
+    return BatchError(f"{edits.where(row)}: {what} (strict; nothing was applied)")
 
 
 def change_of(

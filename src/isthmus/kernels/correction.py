@@ -1,8 +1,7 @@
 """Loops that correct answers before edges disappear: vertices that depend on a deleted edge lose their value.
 
-A value depends on the edge from its vertex's parent. A vertex that has lost it is an orphan. Another neighbour may adopt it, if it gives
-the same value and cannot depend on the orphan itself (`adopt` in kernels/incremental.py); otherwise the orphan's value is lost, and its
-children become orphans.
+A vertex whose parent edge is deleted is an orphan. A neighbour that gives the same value, and cannot depend on the orphan, becomes its
+parent (`adopt` in kernels/incremental.py); otherwise the orphan loses its value and its children become orphans.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def give_up(
     orphans: Any, adopted: Any, first: Any, last: Any, orphaned: Any, values: Any, levels: Any, parents: Any, changed: Any, changes: Any,
     count: Any, initial: Any, initials: Any, lost: Any, lost_count: Any,
 ) -> None:  # fmt: skip
-    """Orphans that were adopted are none any more; the others lose their value."""
+    """Adopted orphans keep their value; the others lose it."""
     for i in range(first, last):
         v = int64(orphans[i])
         if adopted[i]:

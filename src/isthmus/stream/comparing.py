@@ -1,8 +1,8 @@
 """What a batch changed: by the values that it wrote, or by comparing two whole answers.
 
 Distances and counts are compared where a batch wrote them. That is not enough for labels, whose names may change with any vertex of a
-component, for scores that are scaled by the sum of all, and for batches in which vertices come or go. There the answer of the batch
-before is made again.
+component, for scores that are scaled by the sum of all, and for batches in which vertices come or go. In these cases the
+previous batch's answer is rebuilt and compared.
 """
 
 from __future__ import annotations

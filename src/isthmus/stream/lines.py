@@ -16,7 +16,7 @@ import numpy as np
 from isthmus.errors import BatchError
 from isthmus.graph.formats.text import Lines
 
-MOST_WAITING = 64 << 20  # bytes of a pipe that are read before somebody takes them; then its writer waits
+MOST_WAITING = 64 << 20  # bytes read from a pipe ahead of use; beyond that its writer waits
 LONGEST_LINE = 16 << 20  # bytes
 NEWLINE = 10
 MARK = b"\xef\xbb\xbf"  # byte order mark

@@ -1,7 +1,7 @@
 """Results of a stream: each belongs to one batch, and stays as it is while later batches are applied.
 
-A result copies nothing when it is published. It is made of the published arrays, which change at the end of every batch; while an
-older result is in use, what each batch replaced is kept, so that the older values can be had again.
+Publishing copies nothing. Results read shared arrays; while an older result is in use, the values that each batch replaces are kept,
+so it can be rebuilt.
 """
 
 from __future__ import annotations

@@ -7,13 +7,14 @@ changed, and `renumber` when vertices were removed and others have taken their n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from isthmus import sizes
+from isthmus.errors import BatchError
 from isthmus.graph.change import Change
 from isthmus.graph.changing import ChangingGraph
 from isthmus.programs.column import Column
@@ -52,8 +53,8 @@ class Maintained(ABC):
     program: Any
     columns: tuple[Column, ...]
     qualification: Qualification | None = None  # of a user's program
-    tolerance = 0.0  # relative changes of values that scaling alone has changed and that need not be told
-    compares_whole = False  # whether a value may change though the batch has not written it: by scaling, or by another name
+    tolerance = 0.0  # rescaled values that changed by less than this, relatively, are not listed
+    compares_whole = False  # a value may change without being written, by scaling or relabelling
     has_one_answer = True  # False: any answer within the program's threshold is right, and `fault` judges it
     sources: tuple[Any, ...] = ()  # of an answer with one published array per source: which source each belongs to
 
@@ -100,6 +101,13 @@ class Maintained(ABC):
         """Raise BatchError if the answer cannot survive this batch."""
         if self.qualification is not None:
             self.qualification.refuse(change)
+
+    def refuse_removal(self, sources: Iterable[Any], change: Change) -> None:
+        """Raise BatchError if a batch removes one of the vertices that the answer starts from."""
+        gone = set(change.removed.tolist())
+        for source in sources if gone else ():
+            if int(self.graph.ids.number(source)) in gone:
+                raise BatchError(f"{change.removing(source)}: vertex {source!r} is the source of {self.name} and cannot be removed")
 
     @abstractmethod
     def correct(self, change: Change) -> None:

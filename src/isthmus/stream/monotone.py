@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from isthmus import sizes
-from isthmus.errors import BatchError
 from isthmus.graph.change import Change
 from isthmus.kernels import correction, skeleton
 from isthmus.kernels.compiling import clock
@@ -132,9 +131,7 @@ class MaintainedMonotone(Maintained):
 
     def refuse(self, change: Change) -> None:
         super().refuse(change)
-        for source in self.program.sources:
-            if int(self.graph.ids.number(source)) in set(change.removed.tolist()):
-                raise BatchError(f"vertex {source!r} is the source of {self.name}; it cannot be removed while the stream maintains that")
+        self.refuse_removal(self.program.sources, change)
 
     def correct(self, change: Change) -> None:
         start = clock()

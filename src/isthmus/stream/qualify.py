@@ -6,7 +6,7 @@
   could not be taken back at once.
 
 Samples are tried first: values that messages lead to from the start, with weights that the graph has. If Z3 is installed, it then looks
-at all values between those (`symbolic.py`). What cannot be decided is accepted, as far as samples go.
+at all values between those (`symbolic.py`). A program that neither samples nor Z3 refute is accepted.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Qualification:
             sent = self._message(value, each)
             if self._better(sent, value):
                 example = f"{self._call(value, each)} = {plain(sent)} is better than {plain(value)}"
-                return f"{example}, so a value could depend on itself"
+                return f"{example}; messages must never be better than the value they come from"
         return None
 
     def _out_of_order(self, values: list[Any], given: Iterable[Given]) -> str | None:

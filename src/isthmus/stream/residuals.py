@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from isthmus import sizes
-from isthmus.errors import BatchError
 from isthmus.graph.change import Change
 from isthmus.kernels import skeleton
 from isthmus.programs.declared import ByDeltas
@@ -62,10 +61,7 @@ class MaintainedResiduals(Maintained):
 
     def refuse(self, change: Change) -> None:
         super().refuse(change)
-        gone = set(change.removed.tolist())
-        for source in getattr(self.program, "sources", ()):
-            if gone and int(self.graph.ids.number(source)) in gone:
-                raise BatchError(f"vertex {source!r} is a source of {self.name} and cannot be removed")
+        self.refuse_removal(getattr(self.program, "sources", ()), change)
 
     def _build(self, facts: Facts) -> None:
         """Compile the loops that bring answers up to date."""
