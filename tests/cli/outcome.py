@@ -1,8 +1,11 @@
-"""How a command ended that a test ran in its own process."""
+"""How a command ended that a test ran in its own process, and how long this machine takes to start one."""
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from typing import Any
 
 
@@ -14,3 +17,17 @@ class Outcome:
     def json(self) -> Any:
         (line,) = self.out.splitlines()
         return json.loads(line)
+
+
+USUAL = 0.5  # seconds to import Numba
+
+
+def slowness() -> float:
+    """How many times longer than usual a process takes to start here and now, at least 1: limits in seconds are multiplied by it."""
+
+    def seconds() -> float:
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "import numba"], check=True)
+        return time.perf_counter() - start
+
+    return max(1.0, min(seconds() for _ in range(3)) / USUAL)

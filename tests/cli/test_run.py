@@ -15,7 +15,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 from tests.caches import without_programs
-from tests.cli.outcome import Outcome
+from tests.cli.outcome import Outcome, slowness
 
 import isthmus as ist
 from isthmus.cli.main import main
@@ -247,7 +247,7 @@ def test_the_first_run_says_that_it_compiles_and_the_second_is_quick(tmp_path: P
         best = min(best, time.monotonic() - start)
         assert "compiling" not in again.stdout + again.stderr
         assert again.returncode == 0
-    assert best < 1.5
+    assert best < 1.5 * slowness()
 
 
 def test_a_missing_hub_order_is_printed(call: Any) -> None:
