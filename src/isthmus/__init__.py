@@ -24,7 +24,7 @@ _WHERE = {
     "calibrate": ("isthmus.link.calibrate", "calibrate"),
     "run": ("isthmus.runtime.public", "run"),
     "session": ("isthmus.runtime.session", "session"),
-    "stream": ("isthmus.stream.live", "stream"),
+    "stream": ("isthmus.stream.opening", "stream"),
     "make_workload": ("isthmus.stream.making", "make_workload"),
     "compare": ("isthmus.runtime.compare", "compare"),
     "plan": ("isthmus.runtime.plan", "plan"),

@@ -23,12 +23,12 @@ from isthmus.runtime import repeat
 from isthmus.runtime.compare import DisagreementError
 from isthmus.runtime.result import shown
 from isthmus.stream.changes import save_changes
-from isthmus.stream.live import BatchReport, Live
+from isthmus.stream.live import PARTS, BatchReport
+from isthmus.stream.opening import stream
+from isthmus.stream.recovery import NAME
 
 if TYPE_CHECKING:
     from isthmus.graph.graph import Graph
-
-PARTS = ("read", "update", "correction", "computation", "publication", "total")
 
 
 @dataclass
@@ -42,8 +42,8 @@ class Outputs:
     json: bool
     written: list[str] = field(default_factory=list)
 
-    def check(self) -> None:
-        """Raise an error now for what could not be written at the end."""
+    def check(self, goes_on: bool) -> None:
+        """Raise an error now for what could not be written at the end. A stream that goes on adds to the changes that are there."""
         if self.changes_format not in ("parquet", "csv"):
             raise OptionError(f"--changes-format: expected parquet or csv, got {self.changes_format!r}")
         if self.saved is not None:
@@ -61,6 +61,8 @@ class Outputs:
                 old = [path for path in self.changes.iterdir() if path.name.startswith("batch-")]
             except OSError as error:
                 raise StoreError(f"{self.changes}: cannot write changes here: {error.strerror or error}") from error
+            if goes_on:
+                return
             if old and not self.overwrite:
                 raise StoreError(f"{self.changes}: has changes of another stream, such as {old[0].name}; --overwrite replaces them")
             for path in old:
@@ -94,16 +96,20 @@ class Line:
 class Follower:
     """A stream on a store, as a command."""
 
-    def __init__(self, store: Path, programs: list[str], outputs: Outputs, memory: str | None, threads: int | None) -> None:
-        outputs.check()
+    def __init__(
+        self, store: Path, programs: list[str] | None, outputs: Outputs, log: Path | None, log_size: str | None, memory: str | None,
+        threads: int | None,
+    ) -> None:  # fmt: skip
+        outputs.check(log is not None and (log / NAME).exists())
         self._outputs, self._reports, self._checks = outputs, list[BatchReport](), list[dict[str, str]]()
         self._date, self._begin = repeat.now(), time.perf_counter()
         with open_graph(store) as graph:
             self._origin = origin_of(graph, self._date)
-            wanted = [parse(text, graph) for text in programs]
-            notes_about(wanted, graph)
-            self._live = Live(graph, wanted, threads=threads, memory=memory)
-        self._options = {each.name or each.algorithm.name: each for each in wanted}
+            wanted = None if programs is None else [parse(text, graph) for text in programs]
+            notes_about(wanted or [], graph)
+            self._live = stream(graph, wanted, log=log, log_size=log_size, threads=threads, memory=memory)
+        self._log = self._live.log
+        self._told = 0  # notes that were printed
         self._opened = time.perf_counter() - self._begin
 
     def __enter__(self) -> Self:
@@ -115,19 +121,30 @@ class Follower:
     def run(self, updates: str, check: bool, how: dict[str, Any]) -> None:
         """Apply all updates, then report. After an error, what was done before is reported too."""
         failed: IsthmusError | None = None
+        self._tell()
         with Line(self._outputs.json) as line:
             try:
                 for report in self._live.follow(updates, **how):
                     self._take(report, check)
                     line.show(report)
+                if check and not self._reports:  # of what was recovered
+                    self._check(self._live.number)
             except IsthmusError as error:
                 failed = error
+        self._tell()
         if failed is None and self._outputs.saved is not None:
             self._live.save(self._outputs.saved, self._outputs.overwrite)
             self._outputs.written.append(str(self._outputs.saved))
         self._finish(failed, updates, check)
 
+    def _tell(self) -> None:
+        """Print what is to be known of the log, once."""
+        for note in self._log.notes[self._told :]:
+            warn(note)
+        self._told = len(self._log.notes)
+
     def _take(self, report: BatchReport, check: bool) -> None:
+        self._tell()
         self._reports.append(report)
         folder = self._outputs.changes
         if folder is not None:
@@ -135,11 +152,15 @@ class Follower:
                 path = folder / f"batch-{report.number:06d}-{quote(name, safe=' ')}.{self._outputs.changes_format}"
                 save_changes(self._live[name], path)
         kept = f", their changes are in {folder}" if folder is not None else ""
-        signals.kept[:] = [f"{batches(len(self._reports))} applied in memory{kept}; no store was changed"]
+        where = f"are in {self._log.path}" if self._log.path is not None else "applied in memory"
+        signals.kept[:] = [f"{batches(len(self._reports))} {where}{kept}; no store was changed"]
         if check:
-            self._checks.append(self._live.check())
-            for name, where in self._checks[-1].items():
-                raise DisagreementError(f"batch {report.number}: {name} is not what a run from scratch gives: {where}; please report this")
+            self._check(report.number)
+
+    def _check(self, number: int) -> None:
+        self._checks.append(self._live.check())
+        for name, where in self._checks[-1].items():
+            raise DisagreementError(f"batch {number}: {name} is not what a run from scratch gives: {where}; please report this")
 
     def _finish(self, failed: IsthmusError | None, updates: str, check: bool) -> None:
         summary = self._summary(updates, check, failed)
@@ -155,7 +176,7 @@ class Follower:
     def _summary(self, updates: str, check: bool, failed: IsthmusError | None) -> dict[str, Any]:
         """What `--json` prints."""
         live, graph = self._live, self._live.graph
-        seconds = {part: sum(report.seconds[part] for report in self._reports) for part in PARTS if part != "total"}
+        seconds = {part: sum(report.seconds[part] for report in self._reports) for part in PARTS}
         rows = [{**report.as_dict(), **({"check": checked} if checked is not None else {})} for report, checked in self._with_checks()]
         changes, arrived = sum(report.changes for report in self._reports), [report.arrival for report in self._reports]
         applied = sum(report.seconds["total"] for report in self._reports)
@@ -170,6 +191,7 @@ class Follower:
             "keeps_up": all(report.keeps_up for report in self._reports) if arrived and all(arrived) else None,
             "check": {"ok": not any(self._checks), "batches": len(self._checks)} if check else None,
             "seconds": {"open": self._opened, **seconds, "total": time.perf_counter() - self._begin},
+            "log": self._log.facts(),
             "memory": {"budget": live.budget, "graph": live.graph_bytes, "rss_peak": peak_rss()},
             "written": self._outputs.written,
             "failed": None if failed is None else str(failed),
@@ -177,18 +199,18 @@ class Follower:
         }  # fmt: skip
 
     def _with_checks(self) -> list[tuple[BatchReport, dict[str, str] | None]]:
-        checks: list[dict[str, str] | None] = [*self._checks]
+        checks: list[dict[str, str] | None] = [*self._checks[: len(self._reports)]]
         return list(zip(self._reports, checks + [None] * (len(self._reports) - len(checks)), strict=True))
 
     def _described(self, name: str) -> dict[str, Any]:
-        result, wanted = self._live[name], self._options[name]
+        result, wanted = self._live[name], self._live.asked[name]
         options = {option: repeat.simple(value) for option, value in wanted.options.items()}
         figures = repeat.simple(result.summary()["result"])
         return {"algorithm": wanted.algorithm.name, "options": options, "batch": result.number, "result": figures}
 
     def _show(self, summary: dict[str, Any]) -> None:
         graph, seconds = summary["graph"], summary["seconds"]
-        split = ", ".join(f"{part} {seconds[part]:.3f}" for part in PARTS[:-1])
+        split = ", ".join(f"{part} {seconds[part]:.3f}" for part in PARTS if part != "log" or summary["log"])
         rows = [
             ("batches", f"{len(summary['batches']):,}, {counted(summary['changes'], 'change')}"),
             ("graph now", f"{graph['vertices']:,} vertices, {graph['edges']:,} edges"),
@@ -206,6 +228,8 @@ class Follower:
         rows.append(
             ("memory", f"graph {format_size(summary['memory']['graph'])}; process peak {format_size(summary['memory']['rss_peak'])}")
         )
+        if summary["log"]:
+            rows.append(("log", f"{summary['log']['path']}, batch {summary['log']['batch']:,}"))
         rows += [("written", path) for path in summary["written"]]
         facts(f"stream on {summary['repeat']['graph']['path']}", rows)
 

@@ -42,6 +42,16 @@ ChangesFormat = Annotated[str, typer.Option(metavar="parquet|csv", help="Format 
 CheckOption = Annotated[bool, typer.Option("--check", help="Compare every answer with a run from scratch, after every batch.")]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Inserting an edge that exists, or deleting one that does not, is an error.")]
 SaveOption = Annotated[Path | None, typer.Option("-o", "--output", "--save", help="Write the graph as it is at the end: NAME.isthmus.")]
+LogOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--log", metavar="DIR", help="Keep every batch in this folder: killed and started again, the command goes on after the last one."
+    ),
+]
+LogSizeOption = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="Length of the log after which the graph is saved there. Default: half the edges, at least 64MB."),
+]
 OverwriteOption = Annotated[
     bool, typer.Option("--overwrite", help="Replace an existing store, and files of --changes.", rich_help_panel=RUNNING)
 ]
@@ -70,7 +80,7 @@ class Group(TyperGroup):
 def follow(
     store: StorePath, updates: UpdatesOption, program: Programs = None, format: FormatOption = None, batch: BatchOption = None,
     window: WindowOption = None, changes: ChangesOption = None, changes_format: ChangesFormat = "parquet", check: CheckOption = False,
-    strict: StrictOption = False, output: SaveOption = None,
+    strict: StrictOption = False, output: SaveOption = None, log: LogOption = None, log_size: LogSizeOption = None,
     memory: Memory = None, threads: Threads = None, overwrite: OverwriteOption = False, json: Json = False,
 ) -> None:  # fmt: skip
     """Follow changes of a graph, and keep the answers of algorithms current.
@@ -81,7 +91,7 @@ def follow(
 
     how = {"batch": batch, "window": None if window is None else duration(window), "format": format, "strict": strict}
     outputs = Outputs(changes, changes_format, output, overwrite, json)
-    with Follower(store, program or [], outputs, memory=memory, threads=threads) as follower:
+    with Follower(store, program or None, outputs, log, log_size, memory=memory, threads=threads) as follower:
         follower.run(updates, check, how)
 
 

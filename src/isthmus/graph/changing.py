@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +42,13 @@ FEW_WEIGHTS = np.empty(0, np.int32)
 class ChangingGraph(Graph):
     """A graph in memory that takes batches. It is opened from any graph, and is one itself."""
 
-    def __init__(self, graph: Graph, threads: int | None = None, align: bool | None = None) -> None:
+    def __init__(self, graph: Graph, threads: int | None = None, align: bool | None = None, number: int = 0) -> None:
         base = graph.snapshot
         self.team = Team(threads)
         weakref.finalize(self, self.team.dismiss)  # of a graph that nobody closed
         self.lock = threading.RLock()  # held while a batch is applied, and while an algorithm runs
-        self.number = 0
+        self.number = number  # of the last batch
+        self.before_reading: Callable[[], None] | None = None  # waits until all batches are acknowledged
         self.edges, self.directed, self.weighted = base.edges, base.directed, base.weighted
         self.self_loops = base.self_loops
         self.has_in_edges, self.report, self.parallel = True, None, False
@@ -97,7 +99,13 @@ class ChangingGraph(Graph):
 
     def reading(self) -> AbstractContextManager[Any]:
         """Held while something is read: no batch is applied meanwhile."""
-        return self.lock
+        return self.lock if self.before_reading is None else self._settled(self.before_reading)
+
+    @contextmanager
+    def _settled(self, settle: Callable[[], None]) -> Iterator[None]:
+        with self.lock:
+            settle()
+            yield
 
     # One vertex at a time
 

@@ -81,7 +81,8 @@ class Store:
             with open(os.open(NAME, os.O_RDONLY | os.O_NONBLOCK, dir_fd=folder), "rb") as file:
                 data = file.read(MAX_BYTES + 1) or b""
         except FileNotFoundError:
-            raise StoreError(f"{self.path}: is not an Isthmus store (no {NAME})") from None
+            hint = "; it is the log of a stream: isthmus.stream(log=...) opens it" if (self.path / "stream.json").exists() else ""
+            raise StoreError(f"{self.path}: is not an Isthmus store (no {NAME}){hint}") from None
         except OSError as error:
             raise StoreError(f"{path}: {error.strerror}") from error
         if len(data) > MAX_BYTES:

@@ -329,19 +329,19 @@ def clear(path: Path) -> None:
             os.close(lock)
 
 
-def locked(path: Path) -> int:
-    """Lock a folder, made if it does not exist. The lock ends with the process."""
+def locked(path: Path, what: str = "checkpoints", busy: str = "another process is using these checkpoints") -> int:
+    """Lock a folder, made if it does not exist. The lock ends with the process. `what` and `busy` are words for messages."""
     while True:
         try:
             path.mkdir(exist_ok=True)
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
-            raise StoreError(f"{path}: cannot be used as a folder for checkpoints: {error.strerror}") from error
+            raise StoreError(f"{path}: cannot be used as a folder for {what}: {error.strerror}") from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(lock)
-            raise StoreError(f"{path}: another process is using these checkpoints") from None
+            raise StoreError(f"{path}: {busy}") from None
         except OSError:
             return lock  # a file system that does not lock folders
         with contextlib.suppress(FileNotFoundError):

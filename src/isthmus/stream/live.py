@@ -11,21 +11,21 @@ also for readers in other threads.
 from __future__ import annotations
 
 import threading
+import weakref
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 from isthmus.checks import finite_above_0, whole
-from isthmus.errors import BatchError, BudgetError, OptionError
+from isthmus.errors import BatchError, IsthmusError, OptionError
 from isthmus.graph.change import Change, Edits
-from isthmus.graph.changing import ChangingGraph
-from isthmus.graph.graph import Graph, open_graph
+from isthmus.graph.graph import Graph
 from isthmus.kernels.compiling import clock
-from isthmus.memory import Budget, format_size
-from isthmus.messages import option
+from isthmus.memory import Budget
 from isthmus.programs.program import Program
-from isthmus.runtime.session import Session, check_graph
+from isthmus.runtime.session import Session
 from isthmus.stream.batch import edits_in_order, edits_of
 from isthmus.stream.checking import differences
 from isthmus.stream.columns import Kinds
@@ -33,9 +33,14 @@ from isthmus.stream.following import arrivals
 from isthmus.stream.live_result import LiveResult
 from isthmus.stream.maintained import Maintained
 from isthmus.stream.publication import Publication
+from isthmus.stream.records import Place
+from isthmus.stream.room import check_room
 from isthmus.stream.sources import open_updates
 from isthmus.stream.tables import edits_of_table
+from isthmus.stream.unlogged import Unlogged
 from isthmus.stream.wanted import Wanted, maintained
+
+PARTS = ("read", "update", "correction", "computation", "publication", "log")  # of the seconds of a batch
 
 
 @dataclass
@@ -44,10 +49,15 @@ class BatchReport:
 
     number: int
     counts: dict[str, int]
-    seconds: dict[str, float]  # read, update, correction, computation, publication, total
+    seconds: dict[str, float]  # read, update, correction, computation, publication, log, total
     programs: dict[str, dict[str, int]] = field(default_factory=dict)  # vertices affected and edges read, by program
     changes: int = 0  # rows of the batch
     arrival: float | None = None  # seconds in which the batch arrived; None where that is not known
+    repeated: bool = False  # a batch with this id was applied before, so nothing was done; `number` is that batch's
+
+    @classmethod
+    def of_repeated(cls, number: int) -> BatchReport:
+        return cls(number, {}, dict.fromkeys((*PARTS, "total"), 0.0), repeated=True)
 
     @property
     def rate(self) -> float:
@@ -75,16 +85,17 @@ class Live:
     """A changing graph with programs that are kept current. Use it as a context manager, or close it."""
 
     def __init__(
-        self, graph: Graph, programs: Iterable[Any] = (), *, threads: int | None = None, memory: str | int | None = None,
-        align: bool | None = None,
+        self, graph: Graph | None, programs: Iterable[Any] = (), *, threads: int | None = None, memory: str | int | None = None,
+        align: bool | None = None, log: Unlogged | None = None,
     ) -> None:  # fmt: skip
         if isinstance(programs, str | Program | Wanted):
             programs = [programs]
         self.budget = Budget(memory).limit
-        check_room(graph, graph.edge_bytes * (2 if graph.directed else 1), self.budget)  # before they are loaded
-        self.graph = ChangingGraph(graph, threads, align)
+        self.log = log or Unlogged()
+        weakref.finalize(self, self.log.close)  # of a stream that nobody closed
+        self.graph = self.log.changing(graph, threads, align, self.budget)
         try:
-            check_room(graph, self.graph_bytes, self.budget)
+            check_room(self.graph, self.graph_bytes, self.budget)
             self.session = Session(self.graph, threads=threads, memory=self.budget - self.graph_bytes)
         except BaseException:
             self.graph.close()
@@ -93,13 +104,19 @@ class Live:
         self._published = threading.Lock()  # of what readers see
         self._publications: dict[str, Publication] = {}
         self._programs: dict[str, Maintained] = {}
-        self._asked: dict[str, Any] = {}
+        self.asked: dict[str, Any] = {}
         self._broken = False  # a batch was stopped while it was applied
+        self.number = self.graph.number  # of the last batch that was acknowledged
+        self._results: dict[str, LiveResult] = {}  # of that batch
+        self._waiting: deque[tuple[int, dict[str, LiveResult]]] = deque()  # batches that are applied and not acknowledged yet
         try:
             for wanted in programs:
                 program = maintained(wanted, self.session)
                 self._add(program)
-                self._asked[program.name] = wanted
+                self.asked[program.name] = wanted
+                self._results[program.name] = self._publications[program.name].current
+            self.log.begin(self.graph, self.asked)
+            self.graph.before_reading = self.log.settle if self.log.path is not None else None
         except BaseException:
             self.close()
             raise
@@ -119,24 +136,19 @@ class Live:
         """Memory that the graph takes."""
         return sum(side.bytes for side in {id(side): side for side in self.graph.sides.values()}.values())
 
-    @property
-    def number(self) -> int:
-        """How many batches were applied."""
-        return self.graph.number
-
     def __getitem__(self, name: str) -> LiveResult:
-        """The result of a program after the last batch."""
+        """The result of a program after the last batch that was acknowledged."""
         if name not in self._programs:
             raise KeyError(f"the stream maintains no {name!r}; it has {', '.join(self._programs) or 'no program'}")
         with self._published:
-            return self._publications[name].current
+            return self._results[name]
 
     def __iter__(self) -> Any:
         return iter(self._programs)
 
     def apply(
         self, inserts: Any = None, deletes: Any = None, updates: Any = None, *, batch: Any = None, add_vertices: Any = None,
-        remove_vertices: Any = None, strict: bool = False,
+        remove_vertices: Any = None, strict: bool = False, id: str | None = None,
     ) -> BatchReport:  # fmt: skip
         """Apply a batch: deletes first, then inserts, then updates (new weights of existing edges).
 
@@ -145,6 +157,7 @@ class Live:
         are applied in order.
         Inserting an edge that exists gives it the new weight; deleting one that does not exist does nothing; both are counted. `strict`:
         they are errors. After an error nothing was applied.
+        With a log, the batch is on disk when this returns. `id` names the batch: applied again with the same id, it changes nothing.
         """
         start = clock()
         kinds = self.kinds()
@@ -154,7 +167,7 @@ class Live:
             raise OptionError("give a batch as a whole, or inserts, deletes, updates and vertices, not both")
         else:
             edits = edits_in_order(batch, kinds)
-        return self.apply_edits(edits, strict, clock() - start)
+        return self.apply_edits(edits, strict, clock() - start, id)
 
     def follow(
         self, updates: Any, *, batch: int | None = None, window: float | None = None, format: str | None = None, strict: bool = False
@@ -171,10 +184,12 @@ class Live:
             finite_above_0("window", window)
         source = open_updates(updates, self.kinds(), format)
         try:
+            progress = self.log.progress(source, updates, Kinds.of(self.graph))
             for arrival in arrivals(source, batch, window):
                 start, rows = clock(), arrival.rows
                 edits = edits_of_table(rows.table(), self.kinds(), rows.name, rows.where)
-                report = self.apply_edits(edits, strict, clock() - start)
+                place = None if progress is None else progress.take(edits)
+                report = self.apply_edits(edits, strict, clock() - start, place=place)
                 report.arrival = arrival.seconds
                 yield report
         finally:
@@ -192,20 +207,51 @@ class Live:
         than their threshold. Empty: all is well.
         """
         with self._lock, self.graph.reading():
-            found = {name: (program, self[name].result(), self._asked[name]) for name, program in self._programs.items()}
+            self._acknowledge(self.graph.number)  # by now it is
+            found = {name: (program, self[name].result(), self.asked[name]) for name, program in self._programs.items()}
             return differences(self.graph, found)
 
-    def apply_edits(self, edits: Edits, strict: bool = False, read: float = 0.0) -> BatchReport:
-        """Apply a batch whose rows are in order of arrival. `read`: seconds that it took to read them."""
-        with self._lock, self.graph.lock:
+    def apply_edits(
+        self, edits: Edits, strict: bool = False, read: float = 0.0, id: str | None = None, place: Place | None = None
+    ) -> BatchReport:
+        """Apply a batch whose rows are in order of arrival. `read`: seconds of reading them; `place`: where they end in a file."""
+        with self._lock:
+            repeated = self.log.repeats(edits, id)
+            report = self._applied(edits, strict, read, id, place) if repeated is None else BatchReport.of_repeated(repeated)
+        start = clock()
+        self.log.wait(report.number)
+        self._acknowledge(report.number)
+        waited = clock() - start
+        report.seconds["log"] += waited
+        report.seconds["total"] += waited
+        if self.log.is_long(self.graph):
+            with self._lock, self.graph.lock:
+                if self.log.is_long(self.graph):  # another thread may have written a checkpoint meanwhile
+                    self.log.checkpoint(self.graph)
+        return report
+
+    def _acknowledge(self, number: int) -> None:
+        """Let readers see all batches up to this one."""
+        with self._published:
+            while self._waiting and self._waiting[0][0] <= number:
+                self.number, self._results = self._waiting.popleft()
+
+    def _applied(self, edits: Edits, strict: bool, read: float, id: str | None, place: Place | None) -> BatchReport:
+        with self.graph.lock:
             if self._broken:
                 raise BatchError("a batch was stopped while it was applied: results stay as they were before it, and the stream has ended")
             start = clock()
             change = self.graph.prepare(edits, strict)
             for program in self._programs.values():
                 program.refuse(change)
-            prepared = clock()
+            checked = clock()
             self._broken = True  # until all is done
+            try:
+                self.log.append(change.number, edits, id, place)
+            except IsthmusError:
+                self._broken = False
+                raise
+            prepared = clock()
             for program in self._programs.values():
                 program.correct(change)
             corrected = clock()
@@ -220,8 +266,9 @@ class Live:
         late = sum(each.effort.correction for each in self._programs.values()) - (corrected - prepared)
         late = min(max(late, 0.0), computed - committed)  # some correct when the edges have changed
         seconds = {
-            "read": read, "update": prepared - start + committed - corrected, "correction": corrected - prepared + late,
-            "computation": computed - committed - late, "publication": now - computed, "total": read + now - start,
+            "read": read, "update": checked - start + committed - corrected, "correction": corrected - prepared + late,
+            "computation": computed - committed - late, "publication": now - computed, "log": prepared - checked,
+            "total": read + now - start,
         }  # fmt: skip
         efforts = {
             name: {"affected": each.effort.affected, "edges_read": each.effort.edges_read} for name, each in self._programs.items()
@@ -238,36 +285,25 @@ class Live:
                     program.renumber(change)
             for publication in self._publications.values():
                 publication.present(change)
+            self._waiting.append((change.number, {name: each.current for name, each in self._publications.items()}))
 
     def save(self, path: str | Path, overwrite: bool = False) -> None:
         """Write the graph as it is now into a store."""
         with self.graph.reading():
             self.graph.save(path, overwrite)
 
+    def checkpoint(self) -> None:
+        """Write the graph into the stream's folder, and cut its log. Otherwise that is done when the log has become long."""
+        with self._lock, self.graph.lock:
+            self.log.checkpoint(self.graph)
+
     def close(self) -> None:
         self.session.close()
         self.graph.close()
+        self.log.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *details: object) -> None:
         self.close()
-
-
-def stream(graph: Graph | str | Path, programs: Iterable[Any] = (), **options: Any) -> Live:
-    """Open a stream on a graph, or on the store at a path. The graph is copied into memory, and does not change itself."""
-    if isinstance(graph, str | Path):
-        with open_graph(graph) as opened:
-            return Live(opened, programs, **options)
-    check_graph("stream", graph)
-    return Live(graph, programs, **options)
-
-
-def check_room(graph: Graph, needed: int, budget: int) -> None:
-    """Raise BudgetError unless a changing graph fits in memory."""
-    if needed >= budget:
-        raise BudgetError(
-            f"a stream on {graph} needs {format_size(needed)} for its edges, and more for programs; the budget is {format_size(budget)}: "
-            f"give {option('memory', f'{2 * needed // 10**6 + 1}MB')}"
-        )

@@ -1,0 +1,95 @@
+"""Checkpoints of a stream: `checkpoint-000000000042/` has the graph after batch 42 as a store, and what was acknowledged until then.
+
+The answers of programs are not kept: they are computed anew when the stream is opened. A checkpoint is written under another name,
+synced, read again and verified, and renamed. The one before it stays, with the log since, in case that the newest one is damaged later.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from isthmus import __version__
+from isthmus.errors import StoreError
+from isthmus.graph.changing import ChangingGraph
+from isthmus.graph.files import fsync_folder
+from isthmus.graph.graph import Graph, open_graph
+from isthmus.graph.sealing import is_sealed, sealed
+from isthmus.graph.verify import verify
+from isthmus.graph.writer import write_synced
+
+FORMAT, VERSION = "isthmus-stream-checkpoint", 1
+NAMES = re.compile(r"checkpoint-(\d{12,20})")
+WRITING = "writing"  # a checkpoint that is incomplete, or is being removed
+MANIFEST, GRAPH = "manifest.json", "graph.isthmus"
+
+
+def found(folder: Path) -> list[tuple[int, Path]]:
+    """The checkpoints of a folder: the batch of each, and its path; the newest last."""
+    matches = [match for match in map(NAMES.fullmatch, os.listdir(folder)) if match]
+    return sorted((int(match[1]), folder / match[0]) for match in matches)
+
+
+def write(folder: Path, graph: ChangingGraph, facts: dict[str, Any]) -> Path:
+    """Write a checkpoint of a graph that does not change meanwhile. Raises StoreError or OSError; then there is none."""
+    writing, target = folder / WRITING, folder / f"checkpoint-{graph.number:012d}"
+    clear(folder)
+    try:
+        writing.mkdir()
+        graph.save(writing / GRAPH)
+        verdict = verify(writing / GRAPH)
+        if not verdict.ok:
+            raise StoreError(f"{writing / GRAPH}: does not hold what was written: {verdict.problems[0]}")
+        with open_graph(writing / GRAPH) as stored:
+            identity = stored.store.identity()
+        body = {"format": FORMAT, "version": VERSION, "isthmus": __version__, "batch": graph.number, "graph": identity, **facts}
+        write_synced(writing / MANIFEST, sealed(body))
+        fsync_folder(writing)
+        os.rename(writing, target)
+    except BaseException:  # Ctrl-C too
+        shutil.rmtree(writing, ignore_errors=True)
+        raise
+    fsync_folder(folder)
+    return target
+
+
+def read(path: Path) -> tuple[Graph, dict[str, Any]]:
+    """The graph of a checkpoint, and what was written with it. The caller closes the graph."""
+    facts = sealed_file(path / MANIFEST, FORMAT, VERSION)
+    graph = open_graph(path / GRAPH)
+    if graph.store.identity() != facts.get("graph"):
+        graph.close()
+        raise StoreError(f"{path / GRAPH}: is not the graph that the checkpoint was written with")
+    return graph, facts
+
+
+def discard(path: Path) -> None:
+    """Remove a checkpoint. It is renamed first, so that an incomplete one is never found."""
+    doomed = path.with_name(WRITING)
+    os.rename(path, doomed)
+    shutil.rmtree(doomed, ignore_errors=True)
+
+
+def clear(folder: Path) -> None:
+    """Remove what a killed writer left."""
+    shutil.rmtree(folder / WRITING, ignore_errors=True)
+
+
+def sealed_file(path: Path, format: str, version: int) -> dict[str, Any]:
+    """A JSON file with a checksum."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}") from error
+    if not is_sealed(data):
+        raise StoreError(f"{path}: is damaged (its checksum does not match)")
+    facts: dict[str, Any] = json.loads(data)
+    if facts.get("format") != format:
+        raise StoreError(f"{path}: expected the format {format}, found {facts.get('format')!r}")
+    if facts.get("version") != version:
+        raise StoreError(f"{path}: written in format version {facts.get('version')}, this Isthmus reads version {version}")
+    return facts

@@ -1,0 +1,179 @@
+"""The write-ahead log of a stream, for writing: a batch is acknowledged when it is on disk.
+
+`append` writes a batch at the end of the log before anything is changed in memory. A thread syncs what was written, while the batch is
+applied; `wait` returns when it is on disk. What other threads append meanwhile goes to disk with the next sync, all of it at once (group
+commit).
+
+- A batch that cannot be written, on a full disk for example, is refused, and cut off again.
+- If a sync fails, nobody knows what is on disk (the system may drop what it could not write), so it is not tried again. The stream is
+  read-only from then on. Opened again, it reads from disk what is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from pathlib import Path
+
+from isthmus.errors import StoreError
+from isthmus.graph.files import write_all
+from isthmus.stream.frames import BATCH, HEADER, MARK, framed, read
+from isthmus.stream.segments import Tail, begin, name_of
+
+SEGMENT = 64 << 20  # bytes after which a new segment is begun
+
+
+class LogWriter:
+    """Appends batches to the last segment of a folder."""
+
+    def __init__(self, folder: Path, seed: int, tail: Tail) -> None:
+        self.folder, self.seed = folder, seed
+        self.number = self.synced = tail.number
+        self.syncs = 0
+        self._file, self._path, self._end = -1, folder, 0
+        self._writing = threading.Lock()  # of the end of the file
+        self._changed = threading.Condition()  # of `number`, `synced`, `_failure`, `_closing`
+        self._failure: str | None = None
+        self._closing = False
+        self._open(tail)
+        self._thread: threading.Thread | None = None
+
+    def _open(self, tail: Tail) -> None:
+        """Go on where the log ends. Its tail is cut, and what was read from it synced: it counts as acknowledged from now on."""
+        try:
+            if tail.path is None or not tail.end:
+                self._begin(tail.number)
+                return
+            self._file, self._path, self._end = os.open(tail.path, os.O_RDWR | os.O_NOFOLLOW), tail.path, tail.end
+            if tail.torn:
+                os.ftruncate(self._file, tail.end)
+            # A sync that failed may have left good bytes in memory and others on disk. Written again, they get there.
+            unsure = read(self._file, tail.unsure, tail.end - tail.unsure, str(tail.path))
+            write_all(self._file, memoryview(unsure), tail.unsure, str(tail.path))
+            os.fsync(self._file)
+        except OSError as error:
+            self._close_file()
+            raise StoreError(f"{tail.path or self.folder}: cannot write the log: {error.strerror}") from error
+
+    def _begin(self, number: int) -> None:
+        file = begin(self.folder, self.seed, number)
+        self._close_file()
+        self._file, self._path, self._end = file, self.folder / name_of(number), HEADER
+
+    def append(self, number: int, content: bytes) -> None:
+        """Write a batch. It is on disk when `wait(number)` returns. Raises StoreError; then nothing was written."""
+        self.check()
+        if self._end >= SEGMENT:
+            self.roll()
+        with self._writing:
+            end = self._end
+            try:
+                self._write(framed(self.seed, BATCH, number, self.synced, content))
+                with self._changed:
+                    self.number = number
+                    self._changed.notify_all()
+            except StoreError as error:
+                raise StoreError(f"the batch was not applied: {error}") from error
+            except BaseException:
+                if self._end != end and self.number != number:  # a second frame of this number must not follow
+                    self._fail("the writing of a batch was interrupted")
+                raise
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._sync, name="log", daemon=True)
+            self._thread.start()
+
+    def _write(self, frame: bytes) -> None:
+        """Add a frame, whole or not at all."""
+        try:
+            write_all(self._file, memoryview(frame), self._end, str(self._path))
+        except BaseException:  # Ctrl-C too
+            try:
+                os.ftruncate(self._file, self._end)
+            except OSError as another:
+                self._fail(f"{self._path}: an unfinished batch cannot be cut off: {another.strerror}")
+            raise
+        self._end += len(frame)
+
+    def roll(self) -> None:
+        """Begin a new segment, when all of this one is on disk."""
+        self.settle()
+        if self._end == HEADER:
+            return
+        with self._writing:
+            try:
+                self._begin(self.number)
+            except (OSError, StoreError) as error:
+                self._fail(f"{self.folder}: cannot begin a new file of the log: {getattr(error, 'strerror', None) or error}")
+        self.check()
+
+    def wait(self, number: int) -> None:
+        """Return when batch `number` is on disk; StoreError if it does not get there."""
+        with self._changed:
+            while self.synced < number:
+                if self._failure is not None:
+                    raise StoreError(
+                        f"batch {number} was not acknowledged: {self._failure}; it may or may not be there when the stream is opened again"
+                    )
+                self._changed.wait()
+
+    def settle(self) -> None:
+        """Wait until all that was appended is on disk."""
+        self.wait(self.number)
+
+    def check(self) -> None:
+        """Raise StoreError if nothing can be written any more."""
+        with self._changed:
+            if self._failure is not None:
+                raise StoreError(f"the stream is read-only: {self._failure}; open it again")
+            if self._closing:
+                raise StoreError(f"{self.folder}: the stream is closed")
+
+    def _fail(self, why: str) -> None:
+        with self._changed:
+            self._failure = self._failure or why
+            self._changed.notify_all()
+
+    def _sync(self) -> None:
+        """In a thread: sync whatever was appended, until the log is closed."""
+        while True:
+            with self._changed:
+                while self.number == self.synced and not self._closing and self._failure is None:
+                    self._changed.wait()
+                if self._failure is not None or self.number == self.synced:
+                    return
+                upto = self.number
+            try:
+                os.fdatasync(self._file)
+            except OSError as error:
+                self._fail(f"{self._path}: cannot be synced: {error.strerror}")
+                return
+            self._mark(upto)
+            with self._changed:
+                self.synced, self.syncs = upto, self.syncs + 1
+                self._changed.notify_all()
+
+    def _mark(self, synced: int) -> None:
+        """Note that batches up to `synced` are on disk, so that damage to the last of them is not taken for a torn tail."""
+        with self._writing, contextlib.suppress(StoreError):
+            self._write(framed(self.seed, MARK, self.number, synced))
+
+    @property
+    def bytes(self) -> int:
+        """Of the last segment."""
+        return self._end
+
+    def close(self) -> None:
+        """Sync what was appended, and end."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        self._close_file()
+
+    def _close_file(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1

@@ -1,0 +1,239 @@
+"""A stream with a log in a folder: what was acknowledged is there again when it is opened the next time.
+
+    stream.json                 which graph it began with, which programs, the seed of the log's checksums
+    checkpoint-000000000042/    the graph after batch 42; two are kept
+    log-000000000040            the batches since
+
+The folder has one writer, which locks it. Readers need no lock (`reader.py`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import time
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from isthmus import __version__
+from isthmus.errors import OptionError, StoreError
+from isthmus.graph.change import Edits
+from isthmus.graph.changing import ChangingGraph
+from isthmus.graph.files import fsync_folder
+from isthmus.graph.graph import Graph
+from isthmus.graph.replacing import replacing
+from isthmus.graph.sealing import sealed
+from isthmus.graph.store import is_store
+from isthmus.memory import parse_size
+from isthmus.messages import option
+from isthmus.runtime.checkpoint import locked
+from isthmus.stream import checkpoints, segments
+from isthmus.stream.acknowledged import Acknowledged, Progress
+from isthmus.stream.columns import Kinds
+from isthmus.stream.log import LogWriter
+from isthmus.stream.records import Place, encode
+from isthmus.stream.recovery import FORMAT, NAME, VERSION, Recovered, manifest_of, recovered
+from isthmus.stream.remembered import recalled, remembered
+from isthmus.stream.sources import Updates
+from isthmus.stream.unlogged import Unlogged
+
+LEAST_LOG = 64 << 20  # bytes of log that are worth a checkpoint
+KEPT = 2  # checkpoints
+
+
+class Logged(Unlogged):
+    """The writer of a folder. `graph`: what the stream is to begin with; None: the folder has it."""
+
+    def __init__(self, path: Path, graph: Graph | None, log_size: int | None = None) -> None:
+        self.path: Path = path
+        self._limit = log_size
+        if is_store(path):
+            raise OptionError(f"log: {path} is a store; name a folder of its own")
+        self._lock = locked(path, "a log", "another stream is writing to this log")
+        self._writer: LogWriter | None = None
+        self.notes: list[str] = []
+        self._manifest: dict[str, Any] = {}
+        self._acknowledged = Acknowledged()
+        self._recovered: Recovered | None = None
+        self._since = 0  # bytes of log after the last checkpoint
+        self._written, self._seconds = 0, 0.0  # checkpoints
+        try:
+            self._open(graph)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, graph: Graph | None) -> None:
+        if (self.path / NAME).exists():
+            self._manifest = manifest_of(self.path)
+            if graph is not None and identity(graph) != self._manifest["graph"]:
+                theirs = self._manifest["from"]
+                raise StoreError(f"{self.path}: this log began with {theirs}, and {graph} is another graph; name another folder")
+            return
+        if graph is None:
+            raise StoreError(f"{self.path}: there is no log to go on with (no {NAME}); give a graph to begin with")
+        foreign = sorted(name for name in os.listdir(self.path) if not ours(name))
+        if foreign:
+            raise StoreError(f"{self.path}: is not empty, and not the folder of a log: it has {foreign[0]}; name another folder")
+        self._manifest = {"seed": secrets.token_hex(8), "graph": identity(graph), "from": str(graph), "programs": []}
+
+    @property
+    def is_new(self) -> bool:
+        return not (self.path / NAME).exists()
+
+    def programs(self) -> list[Any]:
+        """The programs that the folder remembers."""
+        return list(recalled(self._manifest["programs"], str(self.path)))
+
+    def changing(self, graph: Graph | None, threads: int | None, align: bool | None, budget: int) -> ChangingGraph:
+        if self.is_new:
+            return super().changing(graph, threads, align, budget)
+        checkpoints.clear(self.path)
+        found = self._recovered = recovered(self.path, self._seed, threads, align, budget)
+        self._acknowledged, self._since = found.acknowledged, found.bytes
+        self.notes += found.notes
+        return found.graph
+
+    @property
+    def _seed(self) -> int:
+        return int(self._manifest["seed"], 16)
+
+    def begin(self, graph: ChangingGraph, programs: Mapping[str, Any]) -> None:
+        wanted = [remembered(asked) for asked in programs.values()]
+        if self._recovered is None:
+            self._begin_anew(graph)
+        else:
+            self._writer = LogWriter(self.path, self._seed, self._recovered.tail)
+        if self._recovered is None or wanted != self._manifest["programs"]:
+            self._manifest["programs"] = wanted
+            self._write_manifest()
+
+    def _begin_anew(self, graph: ChangingGraph) -> None:
+        """The folder is one of a log when it has its manifest, which is written last."""
+        try:
+            for name in os.listdir(self.path):  # of a stream that was killed before it began
+                if segments.NAMES.fullmatch(name):
+                    os.unlink(self.path / name)
+                elif checkpoints.NAMES.fullmatch(name):
+                    checkpoints.discard(self.path / name)
+            checkpoints.write(self.path, graph, self._acknowledged.as_json())
+            self._writer = LogWriter(self.path, self._seed, segments.Tail(graph.number))
+            fsync_folder(self.path.absolute().parent)
+        except OSError as error:
+            raise StoreError(f"{self.path}: cannot begin a log: {error.strerror}") from error
+
+    def _write_manifest(self) -> None:
+        body = {"format": FORMAT, "version": VERSION, "isthmus": __version__, **self._manifest}
+        try:
+            with replacing(self.path / NAME) as file:
+                file.write(sealed(body))
+        except OSError as error:
+            raise StoreError(f"{self.path / NAME}: cannot write: {error.strerror}") from error
+
+    def append(self, number: int, edits: Edits, id: str | None, place: Place | None) -> None:
+        assert self._writer is not None
+        content, checksum = encode(edits, id, place)
+        self._writer.append(number, content)
+        self._since += len(content)
+        self._acknowledged.add(number, checksum, id, place)
+
+    def repeats(self, edits: Edits, id: str | None) -> int | None:
+        if id is None:
+            return None
+        if not isinstance(id, str):
+            raise OptionError(f"id: expected a text, got {id!r}")
+        return self._acknowledged.number_of(id, encode(edits)[1])
+
+    def wait(self, number: int) -> None:
+        assert self._writer is not None
+        self._writer.wait(number)
+
+    def settle(self) -> None:
+        if self._writer is not None:
+            self._writer.settle()
+
+    def progress(self, source: Updates, updates: Any, kinds: Kinds) -> Any:
+        if source.is_pipe or not isinstance(updates, str | Path):
+            return None
+        counted = Progress(str(Path(updates).resolve()))
+        place = self._acknowledged.place_of(counted.name)
+        if place is not None:
+            counted.skip(source, place, kinds)
+            self.notes.append(f"{source.name}: {place.rows} rows were applied before, and are passed over")
+        return counted
+
+    def is_long(self, graph: ChangingGraph) -> bool:
+        return self._since > (max(LEAST_LOG, graph.snapshot.edge_bytes // 2) if self._limit is None else self._limit)
+
+    def checkpoint(self, graph: ChangingGraph) -> None:
+        """Write a checkpoint, then cut the log. If that fails, for example on a full disk, note it; the log goes on."""
+        assert self._writer is not None
+        start = time.monotonic()
+        self._since = 0  # also after a failure: the next try is due when as much was written again
+        try:
+            self._writer.settle()
+            if any(number == graph.number for number, _ in checkpoints.found(self.path)):
+                return
+            checkpoints.write(self.path, graph, self._acknowledged.as_json())
+            self._writer.roll()
+            self._cut(graph.number)
+            self._written += 1
+        except (OSError, StoreError) as error:
+            self.notes.append(f"a checkpoint of batch {graph.number} could not be written; the log goes on: {error}")
+        self._seconds += time.monotonic() - start
+
+    def _cut(self, newest: int) -> None:
+        """Remove all checkpoints but the last sound ones, and the segments that none of them needs."""
+        damaged = self._recovered.damaged if self._recovered is not None else set()
+        sound = [number for number, _ in checkpoints.found(self.path) if number not in damaged]
+        stay = sound[-KEPT:]
+        for number, path in checkpoints.found(self.path):
+            if number not in stay:
+                checkpoints.discard(path)
+        known = segments.found(self.path)
+        for (_, path), (following, _) in pairwise(known):
+            if following <= stay[0]:
+                os.unlink(path)
+
+    def facts(self) -> dict[str, Any]:
+        assert self._writer is not None
+        found = self._recovered
+        return {
+            "path": str(self.path), "batch": self._writer.synced, "syncs": self._writer.syncs, "checkpoints": self._written,
+            "checkpoint_seconds": self._seconds, "recovered": None if found is None else found.as_dict(),
+        }  # fmt: skip
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        if self._lock >= 0:
+            if self._writer is None:
+                with contextlib.suppress(OSError):  # nothing was begun
+                    self.path.rmdir()
+            os.close(self._lock)
+            self._lock = -1
+
+
+def ours(name: str) -> bool:
+    """Whether a stream makes files or folders of this name."""
+    patterns = (segments.NAMES, checkpoints.NAMES, re.compile(rf"{checkpoints.WRITING}|\.{re.escape(NAME)}\.\d+\.tmp"))
+    return any(pattern.fullmatch(name) for pattern in patterns)
+
+
+def identity(graph: Graph) -> str:
+    """The same for graphs with the same contents."""
+    return (graph.frozen() if isinstance(graph, ChangingGraph) else graph).snapshot.identity()
+
+
+def log_size_of(given: Any) -> int | None:
+    """Bytes of log after which a checkpoint is written."""
+    if given is None:
+        return None
+    size = parse_size(given)
+    if size <= 0:
+        raise OptionError(f"{option('log_size')}: expected a size such as 64MB, got {given!r}")
+    return size

@@ -1,0 +1,44 @@
+"""`isthmus.stream`: opens a stream on a graph, and with a log, or goes on with a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from isthmus.errors import OptionError
+from isthmus.graph.graph import Graph, open_graph
+from isthmus.messages import option
+from isthmus.runtime.session import check_graph
+from isthmus.stream.live import Live
+from isthmus.stream.logged import Logged, log_size_of
+from isthmus.stream.reader import ReadOnly
+
+
+def stream(
+    graph: Graph | str | Path | None = None, programs: Iterable[Any] | None = None, *, log: str | Path | None = None,
+    log_size: str | int | None = None, read_only: bool = False, **options: Any,
+) -> Live:  # fmt: skip
+    """Open a stream on a graph, or on the store at a path. The graph is copied into memory, and does not change itself.
+
+    `log` is a folder. A batch is on disk there when `apply` returns, and the stream goes on with it when it is opened again, with the
+    same graph or with none. Then `programs` are those of the last time, if none are given. `log_size`: length of the log after which a
+    checkpoint is written and the log is cut. `read_only`: open the folder as it is now, beside a stream that writes to it.
+    """
+    if log is None and (read_only or log_size is not None):
+        raise OptionError(f"{'read_only' if read_only else 'log_size'}: expected a folder as well: give {option('log')}")
+    with ExitStack() as stack:
+        if isinstance(graph, str | Path):
+            graph = stack.enter_context(open_graph(graph))
+        elif graph is not None or log is None:
+            check_graph("stream", graph)
+        if log is None:
+            return Live(graph, programs or (), **options)
+        kept = ReadOnly(Path(log)) if read_only else Logged(Path(log), graph, log_size_of(log_size))
+        try:
+            wanted = kept.programs() if programs is None else programs
+            return Live(graph, wanted, log=kept, **options)
+        except BaseException:
+            kept.close()
+            raise
