@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install -c requirements.lock
 
-.PHONY: demo test check lint clean
+.PHONY: demo test check lint faults clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/isthmus demo
@@ -19,6 +19,15 @@ check: $(VENV)/test.stamp lint
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/mypy
+
+# The long campaigns of docs/reliability.md: hours.
+faults: $(VENV)/test.stamp
+	$(BIN)/python tests/faults/damage.py --stores 2000
+	$(BIN)/python -m tests.faults.checkpoints --forged 2000
+	$(BIN)/python -m tests.faults.writing --points 500
+	$(BIN)/python -m tests.faults.log --points 2000
+	if command -v strace > /dev/null; then $(BIN)/python -m tests.faults.log --points 1000 --system; fi
+	$(BIN)/python -m tests.faults.memory --runs 60
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("Isthmus needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'

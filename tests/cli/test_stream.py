@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pty
+import random
 import signal
 import subprocess
 import sys
@@ -73,7 +74,7 @@ def test_make_a_workload_and_follow_it(call: Any, tmp_path: Path) -> None:
     assert facts["programs"]["ranks"]["options"] == {"tol": 1e-4} and facts["programs"]["ranks"]["batch"] == 3
     assert facts["check"] == {"ok": True, "batches": 3} and facts["failed"] is None
     assert facts["repeat"]["command"].startswith("isthmus stream g.isthmus --program") and facts["repeat"]["graph"]["checksum"]
-    assert set(facts["seconds"]) == {"open", "read", "update", "correction", "computation", "publication", "total"}
+    assert set(facts["seconds"]) == {"open", "read", "update", "correction", "computation", "publication", "log", "total"}
     names = sorted(path.name for path in (tmp_path / "changes").iterdir())
     assert len(names) == 9 and names[0] == "batch-000001-ranks.parquet"
     with ist.open("g.isthmus") as before, ist.open(tmp_path / "now.isthmus") as now:
@@ -215,6 +216,58 @@ def test_a_pipe_that_stays_open_and_signals(stores: Path, tmp_path: Path) -> Non
         assert err.endswith(kept if number == signal.SIGINT else "")
         assert len(list((tmp_path / "c").iterdir())) == 2
     assert ist.verify(store).ok
+
+
+def test_a_log(call: Any, stores: Path, tmp_path: Path) -> None:
+    """Started again, the command goes on; what it wrote is there, and another store is refused."""
+    arguments = ["--program", "sssp:source=0", "--log", tmp_path / "log", "--changes", tmp_path / "c"]
+    (stores / "first.csv").write_text("\n".join(CHANGES.splitlines()[:2]) + "\n")
+    first = call("g.isthmus", *arguments, "--updates", "first.csv", "--json")
+    assert first.json["log"]["batch"] == 1 and first.json["log"]["recovered"] is None and first.err == ""
+    again = call("g.isthmus", *arguments, "--updates", "u.csv", "--batch", 1, "--check")
+    assert again.code == 0 and again.out.startswith("batch 2: 1 change in ")
+    assert f"note: recovered to batch 1 from {tmp_path / 'log'}: checkpoint of batch 0, 1 batch of the log" in again.err
+    assert again.out.splitlines()[-1].split() == ["log", f"{tmp_path / 'log'},", "batch", "4"] and ", log 0." in again.out
+    assert len(list((tmp_path / "c").iterdir())) == 4, "changes of earlier batches stay"
+    whole = call("g.isthmus", "--log", tmp_path / "log", "--updates", "u.csv", "--check", "--json", "-o", tmp_path / "now.isthmus")
+    assert "note: u.csv: 3 rows were applied before, and are passed over" in whole.err
+    assert whole.json["batches"] == [] and whole.json["check"] == {"ok": True, "batches": 1}
+    assert whole.json["programs"]["sssp"]["options"] == {"source": 0} and whole.json["programs"]["sssp"]["batch"] == 4
+    assert ist.verify(tmp_path / "now.isthmus").ok
+    for other, code, message in (
+        (["path.isthmus", "--log", tmp_path / "log"], 4, "is another graph; name another folder"),
+        (["g.isthmus", "--log", stores / "g.isthmus"], 2, "g.isthmus is a store; name a folder of its own"),
+        (["g.isthmus", "--log", tmp_path / "new", "--log-size", "many"], 2, "many"),
+        (["g.isthmus", "--log-size", "1MB"], 2, "log_size: expected a folder as well: give --log"),
+    ):
+        done = call(*other, "--updates", "u.csv")
+        assert done.code == code and message in done.err, done.err
+    with ist.stream(log=tmp_path / "log", threads=1):
+        assert "another stream is writing to this log" in call("g.isthmus", "--log", tmp_path / "log", "--updates", "u.csv").err
+
+
+def test_killed_again_and_again_it_ends_as_if_it_was_not(call: Any, stores: Path, tmp_path: Path) -> None:
+    assert call("make-workload", "g.isthmus", "--batches", 60, "--size", 10, "--seed", 3, "-o", tmp_path / "w.parquet").code == 0
+    updates = ["--program", "sssp:source=0", "--updates", str(tmp_path / "w.parquet")]
+    arguments = [str(stores / "g.isthmus"), "--log", str(tmp_path / "log"), "--log-size", "2kB", *updates]
+    draw, told = random.Random(1), 0
+    for _ in range(4):
+        with started(*arguments, stdin=subprocess.DEVNULL) as process:
+            assert process.stdout is not None and process.stderr is not None
+            lines = [process.stdout.readline() for _ in range(draw.randint(1, 12))]
+            time.sleep(draw.random() / 50)
+            process.send_signal(signal.SIGKILL)
+            numbers = [int(line.split()[1].rstrip(b":")) for line in (*lines, *process.stdout)]
+            assert b"Traceback" not in process.stderr.read()
+        assert numbers[0] > told and numbers == list(range(numbers[0], numbers[-1] + 1)), "none is told twice"
+        told = numbers[-1]
+    assert told < 60
+    last = call(*arguments, "--check", "-o", tmp_path / "killed.isthmus", "--json")
+    assert last.code == 0 and last.json["check"]["ok"] and last.json["log"]["batch"] == 60
+    assert told <= last.json["log"]["recovered"]["batch"] <= told + 1, "at most the one that was being applied is there untold"
+    assert call("g.isthmus", *updates, "-o", tmp_path / "whole.isthmus").code == 0
+    with ist.open(tmp_path / "killed.isthmus") as killed, ist.open(tmp_path / "whole.isthmus") as whole:
+        assert killed.snapshot.identity() == whole.snapshot.identity()
 
 
 def test_a_reader_that_goes_away(stores: Path) -> None:

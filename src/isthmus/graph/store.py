@@ -93,9 +93,9 @@ class Store:
         path = self.path / name
         try:
             self._files[name] = OpenFile(os.open(name, os.O_RDONLY | os.O_NONBLOCK, dir_fd=folder), path)
+            found = os.fstat(self._files[name].descriptor)
         except OSError as error:
             raise StoreError(f"{path}: {error.strerror}") from error
-        found = os.fstat(self._files[name].descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise StoreError(f"{path}: is not a file")
         if found.st_size != size:

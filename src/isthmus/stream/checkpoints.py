@@ -21,6 +21,7 @@ from isthmus.graph.graph import Graph, open_graph
 from isthmus.graph.sealing import is_sealed, sealed
 from isthmus.graph.verify import verify
 from isthmus.graph.writer import write_synced
+from isthmus.stream.segments import numbered
 
 FORMAT, VERSION = "isthmus-stream-checkpoint", 1
 NAMES = re.compile(r"checkpoint-(\d{12,20})")
@@ -30,8 +31,7 @@ MANIFEST, GRAPH = "manifest.json", "graph.isthmus"
 
 def found(folder: Path) -> list[tuple[int, Path]]:
     """The checkpoints of a folder: the batch of each, and its path; the newest last."""
-    matches = [match for match in map(NAMES.fullmatch, os.listdir(folder)) if match]
-    return sorted((int(match[1]), folder / match[0]) for match in matches)
+    return numbered(folder, NAMES)
 
 
 def write(folder: Path, graph: ChangingGraph, facts: dict[str, Any]) -> Path:
@@ -45,7 +45,7 @@ def write(folder: Path, graph: ChangingGraph, facts: dict[str, Any]) -> Path:
         if not verdict.ok:
             raise StoreError(f"{writing / GRAPH}: does not hold what was written: {verdict.problems[0]}")
         with open_graph(writing / GRAPH) as stored:
-            identity = stored.store.identity()
+            identity = stored.snapshot.identity()
         body = {"format": FORMAT, "version": VERSION, "isthmus": __version__, "batch": graph.number, "graph": identity, **facts}
         write_synced(writing / MANIFEST, sealed(body))
         fsync_folder(writing)
@@ -61,7 +61,7 @@ def read(path: Path) -> tuple[Graph, dict[str, Any]]:
     """The graph of a checkpoint, and what was written with it. The caller closes the graph."""
     facts = sealed_file(path / MANIFEST, FORMAT, VERSION)
     graph = open_graph(path / GRAPH)
-    if graph.store.identity() != facts.get("graph"):
+    if graph.snapshot.identity() != facts.get("graph"):
         graph.close()
         raise StoreError(f"{path / GRAPH}: is not the graph that the checkpoint was written with")
     return graph, facts

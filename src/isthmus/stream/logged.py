@@ -25,7 +25,7 @@ from isthmus.graph.change import Edits
 from isthmus.graph.changing import ChangingGraph
 from isthmus.graph.files import fsync_folder
 from isthmus.graph.graph import Graph
-from isthmus.graph.replacing import replacing
+from isthmus.graph.replacing import remove_abandoned, replacing
 from isthmus.graph.sealing import sealed
 from isthmus.graph.store import is_store
 from isthmus.memory import parse_size
@@ -68,7 +68,8 @@ class Logged(Unlogged):
             raise
 
     def _open(self, graph: Graph | None) -> None:
-        if (self.path / NAME).exists():
+        self._is_new = not (self.path / NAME).exists()
+        if not self._is_new:
             self._manifest = manifest_of(self.path)
             if graph is not None and identity(graph) != self._manifest["graph"]:
                 theirs = self._manifest["from"]
@@ -76,23 +77,23 @@ class Logged(Unlogged):
             return
         if graph is None:
             raise StoreError(f"{self.path}: there is no log to go on with (no {NAME}); give a graph to begin with")
-        foreign = sorted(name for name in os.listdir(self.path) if not ours(name))
+        try:
+            foreign = sorted(name for name in os.listdir(self.path) if not ours(name))
+        except OSError as error:
+            raise StoreError(f"{self.path}: {error.strerror}") from error
         if foreign:
             raise StoreError(f"{self.path}: is not empty, and not the folder of a log: it has {foreign[0]}; name another folder")
         self._manifest = {"seed": secrets.token_hex(8), "graph": identity(graph), "from": str(graph), "programs": []}
-
-    @property
-    def is_new(self) -> bool:
-        return not (self.path / NAME).exists()
 
     def programs(self) -> list[Any]:
         """The programs that the folder remembers."""
         return list(recalled(self._manifest["programs"], str(self.path)))
 
     def changing(self, graph: Graph | None, threads: int | None, align: bool | None, budget: int) -> ChangingGraph:
-        if self.is_new:
+        if self._is_new:
             return super().changing(graph, threads, align, budget)
         checkpoints.clear(self.path)
+        remove_abandoned(self.path / NAME)
         found = self._recovered = recovered(self.path, self._seed, threads, align, budget)
         self._acknowledged, self._since = found.acknowledged, found.bytes
         self.notes += found.notes
@@ -108,6 +109,9 @@ class Logged(Unlogged):
             self._begin_anew(graph)
         else:
             self._writer = LogWriter(self.path, self._seed, self._recovered.tail)
+            if not self._recovered.damaged:
+                with contextlib.suppress(OSError, StoreError):
+                    self._cut()  # what a writer that was killed, or failed, has left
         if self._recovered is None or wanted != self._manifest["programs"]:
             self._manifest["programs"] = wanted
             self._write_manifest()
@@ -180,13 +184,13 @@ class Logged(Unlogged):
                 return
             checkpoints.write(self.path, graph, self._acknowledged.as_json())
             self._writer.roll()
-            self._cut(graph.number)
+            self._cut()
             self._written += 1
         except (OSError, StoreError) as error:
             self.notes.append(f"a checkpoint of batch {graph.number} could not be written; the log goes on: {error}")
         self._seconds += time.monotonic() - start
 
-    def _cut(self, newest: int) -> None:
+    def _cut(self) -> None:
         """Remove all checkpoints but the last sound ones, and the segments that none of them needs."""
         damaged = self._recovered.damaged if self._recovered is not None else set()
         sound = [number for number, _ in checkpoints.found(self.path) if number not in damaged]

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from isthmus.errors import OptionError
+from isthmus.errors import OptionError, StoreError
 from isthmus.graph.graph import Graph, open_graph
 from isthmus.messages import option
 from isthmus.runtime.session import check_graph
@@ -35,10 +35,16 @@ def stream(
             check_graph("stream", graph)
         if log is None:
             return Live(graph, programs or (), **options)
-        kept = ReadOnly(Path(log)) if read_only else Logged(Path(log), graph, log_size_of(log_size))
         try:
-            wanted = kept.programs() if programs is None else programs
-            return Live(graph, wanted, log=kept, **options)
-        except BaseException:
-            kept.close()
-            raise
+            return opened(ReadOnly(Path(log)) if read_only else Logged(Path(log), graph, log_size_of(log_size)), graph, programs, options)
+        except OSError as error:
+            raise StoreError(f"{error.filename or log}: {error.strerror}") from error
+
+
+def opened(log: Logged | ReadOnly, graph: Graph | None, programs: Iterable[Any] | None, options: dict[str, Any]) -> Live:
+    """A stream that goes on with a log. The log is closed with it, or now if it cannot be opened."""
+    try:
+        return Live(graph, log.programs() if programs is None else programs, log=log, **options)
+    except BaseException:
+        log.close()
+        raise

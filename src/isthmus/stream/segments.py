@@ -28,8 +28,16 @@ def name_of(number: int) -> str:
 
 def found(folder: Path) -> list[tuple[int, Path]]:
     """The segments of a folder: the last batch before each, and its path, in order."""
-    matches = [match for match in map(NAMES.fullmatch, os.listdir(folder)) if match]
-    return sorted((int(match[1]), folder / match[0]) for match in matches)
+    return numbered(folder, NAMES)
+
+
+def numbered(folder: Path, pattern: re.Pattern[str]) -> list[tuple[int, Path]]:
+    """What has a name with a number: the numbers and paths, in order."""
+    try:
+        names = os.listdir(folder)
+    except OSError as error:
+        raise StoreError(f"{folder}: {error.strerror}") from error
+    return sorted((int(match[1]), folder / match[0]) for match in map(pattern.fullmatch, names) if match)
 
 
 @dataclass

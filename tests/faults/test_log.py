@@ -1,0 +1,16 @@
+"""A slice of the campaign against streams with a log."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def test_no_fault_loses_a_batch_that_was_acknowledged() -> None:
+    """In a process of its own: it forks, which needs a process without threads."""
+    command = [sys.executable, "-m", "tests.faults.log", "--points", "30", "--seed", "7"]
+    outcome = subprocess.run(command, cwd=ROOT, text=True, capture_output=True)
+    assert outcome.stdout.startswith("30 points, 0 problems; "), outcome.stdout + outcome.stderr

@@ -1,0 +1,457 @@
+"""Streams with a log: what was acknowledged is there again, whatever happened to the process, the disk or the files.
+
+Tests `stream/logged.py`, `stream/log.py`, `stream/recovery.py`, `stream/checkpoints.py`, `stream/acknowledged.py`, `stream/remembered.py`,
+`stream/opening.py` and `stream/unlogged.py`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+from isthmus.stream import acknowledged, log
+from isthmus.stream.checkpoints import found as checkpoints_in
+from isthmus.stream.segments import found as segments_in
+
+
+@ist.monotone(initial=np.inf, combine="min", start=0)
+def longer(length, weight):  # type: ignore[no-untyped-def]
+    return length + weight + 1
+
+
+@pytest.fixture(scope="module")
+def path() -> Iterator[ist.Graph]:
+    with ist.generate("path", vertices=6) as graph:
+        yield graph
+
+
+def opened(folder: Path, graph: Any = None, programs: Any = None, **options: Any) -> Any:
+    return ist.stream(graph, programs, log=folder, threads=1, **options)
+
+
+def edges(graph: Any) -> set[tuple[Any, Any]]:
+    return {(u, v) for u in graph.ids.users(np.arange(graph.vertices)).tolist() for v in graph.neighbors(u).tolist()}
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def test_opened_again_it_goes_on(tmp_path: Path, path: ist.Graph) -> None:
+    with opened(tmp_path / "d", path, [ist.BFS(source=0), ist.PageRank(tol=1e-3, name="ranks")]) as live:
+        assert live.log.notes == [] and live.number == 0
+        live.apply(inserts=[(0, 9)], deletes=[(1, 2)])
+        live.apply(remove_vertices=[4], add_vertices=[20])
+        report = live.apply(inserts=[(9, 20)])
+        assert report.number == live.number == 3 and report.seconds["log"] > 0 and live.log.facts()["syncs"] == 3
+        before, values = edges(live.graph), live["bfs"].filled().tolist()
+    for graph in (path, None):  # with the graph that it began with, or without
+        with opened(tmp_path / "d", graph) as live:
+            assert (live.number, list(live), live["bfs"].number) == (3, ["bfs", "ranks"], 3)
+            assert edges(live.graph) == before and live["bfs"].filled().tolist() == values and live.check() == {}
+            assert live.log.notes == [f"recovered to batch 3 from {tmp_path / 'd'}: checkpoint of batch 0, 3 batches of the log"]
+            assert live.log.facts()["recovered"]["batch"] == 3
+    with opened(tmp_path / "d", programs=["weakly_connected_components"]) as live:
+        assert live.apply(inserts=[(20, 3)]).number == 4 and live.check() == {}
+    with opened(tmp_path / "d") as live:
+        assert list(live) == ["weakly_connected_components"] and live.number == 4
+
+
+@pytest.mark.parametrize("names", [False, True])
+def test_ids_and_weights_of_any_kind(tmp_path: Path, names: bool) -> None:
+    name = (lambda k: f"n{k}") if names else (lambda k: 10 * k - 20)
+    ends = [np.array([name(k) for k in column], object if names else np.int64) for column in ((0, 1, 2), (1, 2, 0))]
+    graph = ist.read((*ends, np.array([0.5, 1.25, 2])), directed=True)
+    with opened(tmp_path / "d", graph, [ist.SSSP(source=name(0))]) as live:
+        live.apply(inserts=[(name(2), name(7), 0.125)], updates=[(name(0), name(1), 3.5)])
+        live.checkpoint()
+        live.apply(inserts=[(name(7), name(8), 1)])
+        expected = dict(zip(live["sssp"].vertices.tolist(), live["sssp"].values.tolist(), strict=True))
+    with opened(tmp_path / "d") as live:
+        assert dict(zip(live["sssp"].vertices.tolist(), live["sssp"].values.tolist(), strict=True)) == expected
+        live.apply(remove_vertices=[user for user in live["sssp"].vertices.tolist() if user != name(0)])
+        live.checkpoint()
+    with opened(tmp_path / "d") as live:
+        assert live["sssp"].vertices.tolist() == [name(0)] and live.check() == {}
+        live.apply(inserts=[(name(0), name(1), 2)])
+        assert live["sssp"].values.tolist() == [0, 2]
+
+
+def test_a_graph_without_vertices(tmp_path: Path) -> None:
+    with opened(tmp_path / "d", ist.read((np.empty(0, np.int64), np.empty(0, np.int64)))) as live:
+        live.apply()
+        live.checkpoint()
+    with opened(tmp_path / "d") as live:
+        live.apply(inserts=[(1, 2)])
+        assert (live.number, live.graph.edges) == (2, 1)
+
+
+def test_options_of_programs_are_kept(tmp_path: Path, path: ist.Graph) -> None:
+    wanted = [
+        ist.PersonalizedPageRank([1, np.int64(2)], tol=1e-3, name="ppr"), ist.PageRank(tol=1e-3, personalization={1: 0.5, 2: 0.5}),
+        ist.MultiSourceBFS(sources=np.array([0, 3])), "core_number",
+    ]  # fmt: skip
+    with opened(tmp_path / "d", path, wanted) as live:
+        live.apply(inserts=[(1, 4)])
+        expected = {name: live[name].result() for name in live}
+    with opened(tmp_path / "d") as live:
+        assert list(live) == ["ppr", "pagerank", "multi_source_bfs", "core_number"] and live.check() == {}
+        assert all(set(live[name].columns) == set(expected[name].columns) for name in live)
+    with opened(tmp_path / "d", programs=[longer(source=0)]) as live:
+        live.apply(inserts=[(0, 5)])
+    with pytest.raises(ist.OptionError, match=r"its stream maintained longer, which is not kept in a file: give programs=\[\.\.\.\] again"):
+        opened(tmp_path / "d")
+    with opened(tmp_path / "d", programs=[longer(source=0)]) as live:
+        assert live.number == 2 and live.check() == {}
+
+
+def test_retries_do_no_harm(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(tmp_path / "d", path) as live:
+        assert live.apply(inserts=[(0, 3)], id="a").repeated is False
+        live.apply(deletes=[(0, 3)], id="b")
+        again = live.apply(inserts=[(0, 3)], id="a")
+        assert again.repeated and (again.number, live.number) == (1, 2) and not live.graph.has_edge(0, 3)
+        with pytest.raises(ist.BatchError, match="id: batch 1 had the id 'a' too, with other changes"):
+            live.apply(inserts=[(0, 4)], id="a")
+        live.checkpoint()
+    monkeypatch.setattr(acknowledged, "MOST_IDS", 3)
+    with opened(tmp_path / "d") as live:
+        assert live.apply(inserts=[(0, 3)], id="a").repeated and live.apply(deletes=[(0, 3)], id="b").repeated
+        live.apply(id="c")
+        live.apply(id="d")
+        assert not live.apply(inserts=[(0, 3)], id="a").repeated, "only so many are remembered"
+        with pytest.raises(ist.OptionError, match="id: expected a text, got 7"):
+            live.apply(id=7)
+    with ist.stream(path) as live, pytest.raises(ist.OptionError, match="id: a stream without a log does not know"):
+        live.apply(id="a")
+
+
+def test_a_batch_that_is_refused_leaves_no_trace(tmp_path: Path, path: ist.Graph) -> None:
+    with opened(tmp_path / "d", path, [ist.BFS(source=0)]) as live:
+        for bad in ({"remove_vertices": [0]}, {"deletes": [(0, 5)], "strict": True}, {"inserts": [("x", 1)]}):
+            with pytest.raises(ist.BatchError):
+                live.apply(**bad)
+        assert live.apply(inserts=[(0, 2)]).number == 1
+    with opened(tmp_path / "d") as live:
+        assert live.number == 1
+
+
+def test_follow_passes_over_what_was_applied(tmp_path: Path, path: ist.Graph) -> None:
+    rows = ["op,source,target", "insert,0,3", "insert,3,9", "remove_vertex,9,", "insert,0,9", "delete,0,3", "insert,0,4"]
+    changes = tmp_path / "changes.csv"
+    changes.write_text("\n".join(rows) + "\n")
+    expected = None
+    for taken in range(5):
+        folder = tmp_path / f"d{taken}"
+        with opened(folder, path) as live:
+            for number, _ in enumerate(live.follow(changes, batch=2)):
+                if number + 1 == taken:
+                    break
+        with opened(folder) as live:
+            list(live.follow(changes, batch=1))
+            expected = expected or edges(live.graph)
+            assert edges(live.graph) == expected and (0, 9) in expected and (3, 9) not in expected
+            assert list(live.follow(str(changes))) == [], "all of it was applied"
+            assert live.log.notes[-1] == f"{changes}: 6 rows were applied before, and are passed over"
+    (tmp_path / "others.csv").write_text("\n".join(rows[:3]) + "\n")
+    with opened(folder) as live:
+        assert [report.changes for report in live.follow(tmp_path / "others.csv")] == [2]
+        changes.write_text("\n".join([*rows[:2], "insert,3,8", *rows[3:]]) + "\n")
+        with pytest.raises(ist.OptionError, match="has applied 6 rows of this file, and its first 6 rows are others now"):
+            list(live.follow(changes))
+        changes.write_text("\n".join(rows[:3]) + "\n")
+        with pytest.raises(ist.OptionError, match="has applied 6 rows"):
+            list(live.follow(changes))
+        changes.write_text("\n".join([*rows, "insert,1,5"]) + "\n")
+        assert [report.changes for report in live.follow(changes)] == [1]
+
+
+def test_checkpoints_cut_the_log(tmp_path: Path, path: ist.Graph) -> None:
+    with opened(tmp_path, path, log_size=400) as live:
+        for number in range(1, 12):
+            live.apply(inserts=[(0, 100 + number)], id=f"b{number}")
+            assert len(checkpoints_in(tmp_path)) <= 2 and len(segments_in(tmp_path)) <= 2
+        assert live.log.facts()["checkpoints"] >= 2 and live.log.notes == []
+        kept = [number for number, _ in checkpoints_in(tmp_path)]
+        assert [number for number, _ in segments_in(tmp_path)] == kept, "the log since the older one is kept too"
+        live.checkpoint()
+        live.checkpoint()
+        assert checkpoints_in(tmp_path)[-1][0] == 11
+        before = edges(live.graph)
+    expected = {f"{kind}-{number:012d}" for kind in ("log", "checkpoint") for number in (kept[-1], 11)}
+    assert set(files(tmp_path)) == {"stream.json", *expected}
+    with opened(tmp_path) as live:
+        assert edges(live.graph) == before and live.apply(inserts=[(0, 103)], id="b3").repeated
+    newest = checkpoints_in(tmp_path)[-1][1]
+    target = newest / "graph.isthmus" / "out.targets"
+    target.write_bytes(bytes([target.read_bytes()[0] ^ 1]) + target.read_bytes()[1:])
+    with opened(tmp_path) as live:
+        assert edges(live.graph) == before and "checkpoint of batch 11 is damaged, and not used" in live.log.notes[0]
+        assert f"recovered to batch 11 from {tmp_path}: checkpoint of batch {kept[-1]}, {11 - kept[-1]} batch" in live.log.notes[1]
+        live.apply(inserts=[(0, 200)])
+        live.checkpoint()
+        assert [number for number, _ in checkpoints_in(tmp_path)] == [kept[-1], 12], "the damaged one is gone"
+    shutil.rmtree(checkpoints_in(tmp_path)[0][1])
+    (checkpoints_in(tmp_path)[0][1] / "manifest.json").write_text("{}")
+    with pytest.raises(ist.StoreError, match=r"no checkpoint can be used: .*manifest.json: is damaged \(its checksum does not match\)"):
+        opened(tmp_path)
+
+
+def test_what_only_a_damaged_checkpoint_has_is_missed(tmp_path: Path, path: ist.Graph) -> None:
+    with opened(tmp_path, path) as live:
+        for number in range(3):
+            live.apply(inserts=[(0, 100 + number)])
+        live.checkpoint()
+    last = segments_in(tmp_path)[0][1]
+    os.truncate(last, last.stat().st_size - 200)
+    with opened(tmp_path) as live:
+        assert live.number == 3, "the checkpoint has them"
+    shutil.rmtree(checkpoints_in(tmp_path)[-1][1] / "graph.isthmus")
+    with pytest.raises(ist.StoreError, match=r"graph.isthmus: no such store; and the log ends|log-000000000000: byte|lacks batches"):
+        opened(tmp_path)
+
+
+def test_mistakes(tmp_path: Path, path: ist.Graph) -> None:
+    with ist.generate("path", tmp_path / "g.isthmus", vertices=9) as other, opened(tmp_path / "d", path) as live:
+        with pytest.raises(ist.StoreError, match="another stream is writing to this log"):
+            opened(tmp_path / "d", path)
+        live.close()
+        with pytest.raises(ist.StoreError, match=r"began with <Graph: 6 vertices.*, and <Graph: 9 vertices.* is another graph"):
+            opened(tmp_path / "d", other)
+    with pytest.raises(ist.OptionError, match=r"log: .*g\.isthmus is a store; name a folder of its own"):
+        opened(tmp_path / "g.isthmus", path)
+    with pytest.raises(ist.StoreError, match=r"there is no log to go on with \(no stream.json\); give a graph to begin with"):
+        opened(tmp_path / "nowhere")
+    assert not (tmp_path / "nowhere").exists()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "letter.txt").write_text("")
+    with pytest.raises(ist.StoreError, match=r"is not empty, and not the folder of a log: it has letter.txt"):
+        opened(tmp_path / "full", path)
+    with pytest.raises(ist.StoreError, match="cannot be used as a folder for a log: File exists"):
+        opened(tmp_path / "full" / "letter.txt", path)
+    with pytest.raises(ist.StoreError, match=r"is not an Isthmus store \(no manifest.json\); it is the log of a stream"):
+        ist.open(tmp_path / "d")
+    with pytest.raises(ist.OptionError, match="stream: expected a graph"):
+        ist.stream()
+    with pytest.raises(ist.OptionError, match="log_size: expected a folder as well: give log="):
+        ist.stream(path, log_size="1MB")
+    with pytest.raises(ist.OptionError, match="log_size=: expected a size such as 64MB, got 0"):
+        opened(tmp_path / "e", path, log_size=0)
+    with pytest.raises(ist.OptionError, match="two programs are called bfs"):
+        opened(tmp_path / "e", path, [ist.BFS(source=0), ist.BFS(source=1)])
+    assert not (tmp_path / "e").exists(), "nothing was begun"
+    with ist.stream(path) as live, pytest.raises(ist.OptionError, match="checkpoint: this stream has no log"):
+        live.checkpoint()
+    manifest = tmp_path / "d" / "stream.json"
+    for text in ("{}", manifest.read_text().replace("isthmus-stream", "isthmus-strean")):
+        manifest.write_text(text)
+        with pytest.raises(ist.StoreError, match=r"stream.json: is damaged \(its checksum does not match\)"):
+            opened(tmp_path / "d")
+
+
+def test_killed_before_it_began(tmp_path: Path, path: ist.Graph) -> None:
+    """A folder without its manifest has acknowledged nothing."""
+    with opened(tmp_path / "d", path) as live:
+        live.apply(inserts=[(0, 3)])
+    (tmp_path / "d" / "stream.json").unlink()
+    (tmp_path / "d" / "writing").mkdir()
+    with opened(tmp_path / "d", path) as live:
+        assert live.number == 0 and live.log.notes == []
+    assert files(tmp_path / "d") == ["checkpoint-000000000000", "log-000000000000", "stream.json"]
+
+
+class Failing:
+    """Replaces a function of `os`: it fails while `error` is set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+        self.error, self.calls, self._really = 0, 0, getattr(os, name)
+        monkeypatch.setattr(os, name, self)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        self.calls += 1
+        if self.error:
+            raise OSError(self.error, os.strerror(self.error))
+        return self._really(*args, **named)
+
+
+def test_a_full_disk_refuses_a_batch(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    writes = Failing(monkeypatch, "pwrite")
+    with opened(tmp_path, path, [ist.BFS(source=0)]) as live:
+        live.apply(inserts=[(0, 9)])
+        writes.error = errno.ENOSPC
+        size = segments_in(tmp_path)[0][1].stat().st_size
+        with pytest.raises(ist.StoreError, match=r"the batch was not applied: .*log-0+: cannot write at byte \d+: No space left on device"):
+            live.apply(inserts=[(0, 10)], id="x")
+        assert (live.number, live.graph.number) == (1, 1) and segments_in(tmp_path)[0][1].stat().st_size == size
+        live.checkpoint()
+        assert "a checkpoint of batch 1 could not be written; the log goes on: " in live.log.notes[0]
+        writes.error = 0
+        report = live.apply(inserts=[(0, 10)], id="x")
+        assert report.number == 2 and not report.repeated
+    with opened(tmp_path) as live:
+        assert live.number == 2 and live.graph.has_edge(0, 10) and live.check() == {}
+
+
+def test_a_batch_that_can_neither_be_written_nor_cut_off(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    writes, cuts = Failing(monkeypatch, "pwrite"), Failing(monkeypatch, "ftruncate")
+    with opened(tmp_path, path) as live:
+        writes.error, cuts.error = errno.EIO, errno.EIO
+        with pytest.raises(ist.StoreError, match="the batch was not applied"):
+            live.apply(inserts=[(0, 10)])
+        writes.error = cuts.error = 0
+        with pytest.raises(ist.StoreError, match=r"the stream is read-only: .* an unfinished batch cannot be cut off: Input/output"):
+            live.apply(inserts=[(0, 10)])
+        assert live.number == 0
+
+
+def test_a_sync_that_fails_makes_the_stream_read_only(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    syncs = Failing(monkeypatch, "fdatasync")
+    with opened(tmp_path, path, [ist.BFS(source=0)]) as live:
+        live.apply(inserts=[(0, 2)], id="1")
+        syncs.error = errno.EIO
+        with pytest.raises(ist.StoreError, match=r"batch 2 was not acknowledged: .*log-0+: cannot be synced: Input/output error; it"):
+            live.apply(inserts=[(0, 5)], id="2")
+        syncs.error = 0
+        for again in ("2", "3"):
+            with pytest.raises(ist.StoreError, match="cannot be synced: Input/output error"):
+                live.apply(inserts=[(0, 5)], id=again)
+        with pytest.raises(ist.StoreError, match=r"the stream is read-only: .*; open it again"):
+            live.apply(inserts=[(1, 5)])
+        assert (live.number, live["bfs"].number, live["bfs"].filled().tolist()) == (1, 1, [0, 1, 1, 2, 3, 4]), "what was acknowledged"
+        with pytest.raises(ist.StoreError, match="batch 2 was not acknowledged"):
+            ist.bfs(live.graph, 0)  # it has the batch already
+        assert syncs.calls == 2, "it is not tried again"
+    with opened(tmp_path) as live:
+        assert live.number == 2 and live.apply(inserts=[(0, 5)], id="2").repeated and live.check() == {}
+
+
+def test_what_was_not_known_to_be_on_disk_is_written_again(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a sync that failed, the system may have dropped what it could not write, and still show it to readers."""
+    syncs = Failing(monkeypatch, "fdatasync")
+    with opened(tmp_path, path) as live:
+        live.apply(inserts=[(0, 2)])
+        syncs.error = errno.EIO
+        size = segments_in(tmp_path)[0][1].stat().st_size
+        with pytest.raises(ist.StoreError):
+            live.apply(inserts=[(0, 5)])
+    written, really = [], os.pwrite
+
+    def noted(file: int, data: Any, offset: int) -> int:
+        written.append((offset, len(data)))
+        return really(file, data, offset)
+
+    monkeypatch.setattr(os, "pwrite", noted)
+    with opened(tmp_path) as live:
+        assert written == [(size, segments_in(tmp_path)[0][1].stat().st_size - size)] and live.number == 2
+
+
+def test_many_threads_share_syncs(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches that come while a sync is under way reach the disk with the next one; each thread sees its own when it returns."""
+    really = os.fdatasync
+    slow = threading.Event()
+
+    def sync(file: int) -> None:
+        slow.wait(0.02)
+        really(file)
+
+    monkeypatch.setattr(os, "fdatasync", sync)
+    wrong: list[Any] = []
+    with opened(tmp_path, path, [ist.BFS(source=0)]) as live:
+
+        def apply(first: int) -> None:
+            for k in range(5):
+                report = live.apply(inserts=[(0, first + k)], id=f"{first + k}")
+                if live["bfs"].number < report.number or live.number < report.number:
+                    wrong.append(report)
+
+        threads = [threading.Thread(target=apply, args=(100 * k,)) for k in range(1, 9)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong and live.number == 40 and live.log.facts()["syncs"] < 30 and live.check() == {}
+        before = edges(live.graph)
+    with opened(tmp_path) as live:
+        assert live.number == 40 and edges(live.graph) == before and live.apply(inserts=[(0, 104)], id="104").repeated
+
+
+def test_a_batch_is_shown_when_it_is_on_disk(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on, really = threading.Event(), os.fdatasync
+    monkeypatch.setattr(os, "fdatasync", lambda file: (go_on.wait(10), really(file)))
+    with opened(tmp_path, path, [ist.BFS(source=0)]) as live:
+        thread = threading.Thread(target=live.apply, kwargs={"inserts": [(0, 5)]})
+        thread.start()
+        while live.graph.number == 0:
+            assert thread.is_alive()
+        assert (live.number, live["bfs"].number, int(live["bfs"].values[5])) == (0, 0, 5)
+        go_on.set()
+        thread.join()
+        assert (live.number, live["bfs"].number, int(live["bfs"].values[5])) == (1, 1, 1)
+
+
+def test_long_logs_have_several_files(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log, "SEGMENT", 300)
+    with opened(tmp_path, path) as live:
+        for number in range(10):
+            live.apply(inserts=[(0, 100 + number)])
+    assert len(segments_in(tmp_path)) > 2
+    opens = Failing(monkeypatch, "open")
+    with opened(tmp_path) as live:
+        assert live.number == 10
+        opens.error = errno.EMFILE
+        with pytest.raises(ist.StoreError, match="cannot begin a new file of the log: Too many open files; open it again"):
+            for number in range(3):
+                live.apply(inserts=[(0, 200 + number)])
+        opens.error = 0
+        last = live.number
+    with opened(tmp_path) as live:
+        assert live.number == last and live.graph.has_edge(0, 109)
+    segments_in(tmp_path)[1][1].unlink()
+    with pytest.raises(ist.StoreError, match="the log lacks batches"):
+        opened(tmp_path)
+
+
+def test_an_interrupted_batch_ends_the_stream_and_is_not_written_twice(
+    tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path, path) as live:
+        with monkeypatch.context() as patched:
+            patched.setattr(live.graph, "commit", lambda change: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                live.apply(inserts=[(0, 3)])
+        with pytest.raises(ist.BatchError, match="the stream has ended"):
+            live.apply(inserts=[(0, 4)])
+    with opened(tmp_path) as live:
+        assert live.number == 1 and live.graph.has_edge(0, 3), "it was not acknowledged, and is there whole"
+
+
+def test_recovered_at_every_byte(tmp_path: Path, path: ist.Graph) -> None:
+    """Cut anywhere, a log gives the graph after its last whole batch, and the stream goes on from there."""
+    with opened(tmp_path / "d", path) as live:
+        states = [edges(live.graph)]
+        for number in range(3):
+            live.apply(inserts=[(number, number + 10)], deletes=[(number, number + 1)])
+            states.append(edges(live.graph))
+    data = (tmp_path / "d" / "log-000000000000").read_bytes()
+    reached = set()
+    for size in range(0, len(data), 7):
+        copy = tmp_path / "copy"
+        shutil.copytree(tmp_path / "d", copy)
+        (copy / "log-000000000000").write_bytes(data[:size])
+        with opened(copy) as live:
+            reached.add(live.number)
+            assert edges(live.graph) == states[live.number]
+            assert live.apply(inserts=[(0, 50)]).number == live.number
+        with opened(copy) as live:
+            assert live.graph.has_edge(0, 50)
+        shutil.rmtree(copy)
+    assert reached >= {0, 1, 2}
