@@ -12,6 +12,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,22 @@ from isthmus.graph.preparing import prepared
 from isthmus.graph.search import Search
 from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels import finding, packed
-from isthmus.kernels.packed import DELETE, INSERT
+from isthmus.kernels.packed import DELETE, INSERT, NOTHING, REWEIGH
 from isthmus.threads import Team
 
 NOBODY = np.empty(0, np.int64)
 FEW_WEIGHTS = np.empty(0, np.int32)
+UNDONE_BY = np.array([NOTHING, DELETE, INSERT, REWEIGH], np.uint8)  # by action
+
+
+@dataclass
+class Undo:
+    """What a graph was before a batch, beside its edges."""
+
+    edges: int
+    self_loops: int
+    negative_arcs: int
+    ids: Any
 
 
 class ChangingGraph(Graph):
@@ -177,16 +189,35 @@ class ChangingGraph(Graph):
             self.team.each(lambda k: part(pieces[k], pieces[k + 1]), len(pieces) - 1)
         return exists.astype(np.bool_)
 
-    def commit(self, change: Change) -> None:
-        """Apply a prepared batch."""
+    def commit(self, change: Change) -> Undo:
+        """Apply a prepared batch; returns what `revert` needs."""
         if change.number != self.number + 1:
             raise BatchError(f"this change was prepared for snapshot {change.number - 1}, and the graph is at {self.number}")
+        undo = Undo(self.edges, self.self_loops, self.negative_arcs, self.changing_ids.kept())
         self._vertices_added(change)
         self.sides["out"].apply(change.out)
         if self.directed:
             self.sides["in"].apply(change.into)
         self.edges, self.self_loops, self.negative_arcs = change.edges, change.self_loops, change.negative_arcs
         self.number = change.number
+        self._take_snapshot()
+        return undo
+
+    def revert(self, change: Change, undo: Undo) -> None:
+        """Undo a batch that was committed and not renumbered yet. Edges may lie elsewhere in their lists afterwards."""
+        out = change.out
+        rows = np.flatnonzero(out.vertices <= out.others) if not self.directed else np.arange(out.vertices.size)  # each edge once
+        search = self.search(out.vertices[rows], out.others[rows])
+        search.find(np.zeros(rows.size, np.uint8))
+        actions, weights = UNDONE_BY[out.actions[rows]], change.old_weights[rows] if self.weighted else search.old
+        changes = [(name, search.changes(name, actions, weights)[0]) for name in search.sides]
+        for name, each in changes:
+            self.sides[name].apply(each)
+        for lists in self._both:
+            lists.drop_vertices(int(change.added.size))
+        self.changing_ids.restore(undo.ids, change.added)
+        self.edges, self.self_loops, self.negative_arcs = undo.edges, undo.self_loops, undo.negative_arcs
+        self.number = change.number - 1
         self._take_snapshot()
 
     def _vertices_added(self, change: Change) -> None:

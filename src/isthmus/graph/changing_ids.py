@@ -6,6 +6,8 @@ numbers do not follow the order of ids. The id map in natural order (`ids.py`) i
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from isthmus.errors import UnknownVertexError
@@ -106,6 +108,17 @@ class ChangingIds:
             self._by_name = dict(zip(self.users().tolist(), range(self.vertices), strict=True))
         find = self._by_name.get
         return np.fromiter((find(name, UNKNOWN) for name in wanted.tolist()), np.int64, wanted.size)
+
+    def kept(self) -> tuple[Any, ...]:
+        """What `restore` needs."""
+        return self.kind, self.vertices, self.naming, self._sorted
+
+    def restore(self, kept: tuple[Any, ...], fresh: Array) -> None:
+        """Be again what was kept, before these vertices were added."""
+        self.kind, self.vertices, self.naming, self._sorted = kept
+        if self._by_name is not None:
+            for name in fresh.tolist():
+                del self._by_name[name]
 
     def add(self, fresh: Array) -> None:
         """Add vertices with these ids, none of which exists, behind the others."""

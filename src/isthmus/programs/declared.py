@@ -33,6 +33,7 @@ from isthmus.programs.recalled import finite
 
 COMBINE = ("min", "max")
 SIDES = ("out", "in")
+CHECKED = 64  # iterations after which values are checked for having grown without end
 
 
 class Monotone(Program):
@@ -267,6 +268,10 @@ class ByDeltas(Program):
     def contribution(self, state: State) -> Array | None:
         return state.arrays[2]
 
+    def explain_growth(self) -> str:
+        """Why there is no answer, when values were found to grow without end."""
+        return "its values grow without end"
+
     def remember(self, state: State) -> dict[str, Any]:
         """Values and residuals. A subclass that changes more must remember that too."""
         return {"arrays": state.arrays[:2]}
@@ -301,6 +306,12 @@ class Accumulative(ByDeltas):
         fresh.sources = as_sources(source)
         fresh.given = fresh.given[0], {"source": source, **fresh.values_given}
         return fresh
+
+    def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
+        """Goes on, unless values have grown without end."""
+        if iteration % CHECKED == 0 and not np.isfinite(state.arrays[1][: facts.vertices]).all():
+            raise ProgramError(f"{self.name} does not converge on this graph: {self.explain_growth()}")
+        return True
 
     def reads_weights(self) -> bool:
         return "weight" in self.message.arguments

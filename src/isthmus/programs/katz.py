@@ -32,6 +32,7 @@ from isthmus.programs.weights import need_weights
 
 AVERAGED = 9  # sums of residuals, at least, whose average growth is near the eigenvalue
 CHECKED = 16  # iterations of a stream after which scores are checked for having grown without end
+LONGEST = 1000  # iterations of a stream, as a run from scratch takes at most
 PIECE = 1 << 16  # entries looked at together, so that temporary arrays stay small
 
 
@@ -171,9 +172,14 @@ class LiveKatz(Spreading):
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         """Goes on while a vertex is active; where alpha is too large for the graph, scores grow without end."""
         if iteration % CHECKED == 0 and not np.isfinite(state.arrays[1][: facts.vertices]).all():
-            raise OptionError(f"alpha: {self.factor:g} is too large for this graph; katz does not converge")
+            raise OptionError(f"katz does not converge on this graph: {self.explain_growth()}")
+        if iteration >= LONGEST:
+            raise OptionError(f"alpha: {self.factor:g} is too large for this graph, or nearly so: {LONGEST} iterations were not enough")
         self.error_bound, self.converged = self.tol, True
         return True
+
+    def explain_growth(self) -> str:
+        return f"alpha: {self.factor:g} is too large for it"
 
     def finished(self, scores: Array) -> Array:
         length = float(np.linalg.norm(scores)) if self.normalized else 0.0

@@ -32,6 +32,7 @@ class MaintainedAccumulative(MaintainedResiduals):
     """Values and residuals; a vertex is active while its |residual| exceeds the program's threshold."""
 
     program: Accumulative
+    may_fail = True  # values may grow without end
     has_one_answer = False
 
     def __init__(self, program: Accumulative, session: Session, name: str | None = None) -> None:
@@ -44,14 +45,13 @@ class MaintainedAccumulative(MaintainedResiduals):
     def main(self) -> str:
         return self.program.column
 
-    def begin(self) -> None:
+    def _start(self) -> None:
         facts = self.facts()
         state = self.program.begin(facts)
         self._make_room(state.arrays, state.start, state.params)
         self._build(facts)
         if self.graph.vertices and (state.start is None or state.start.any()):
             self._execute(state.start)
-        self._published = self._scores()
 
     def correct(self, change: Change) -> None:
         start = time.perf_counter()
@@ -77,9 +77,7 @@ class MaintainedAccumulative(MaintainedResiduals):
         self.effort.computation = time.perf_counter() - start
 
     def _start_over(self) -> None:
-        before = self._published
-        self.begin()
-        self._published = before
+        self._start()
         self.effort.edges_read += self.graph.arcs
 
     def _send(self, change: Change, sign: float, weights: Array, without: int) -> None:

@@ -41,6 +41,10 @@ class MaintainedBySource(Maintained):
             part.begin()
         self._add_efforts()
 
+    def restore(self) -> None:
+        for part in self._each:
+            part.restore()
+
     def refuse(self, change: Change) -> None:
         for part in self._each:
             part.refuse(change)

@@ -29,9 +29,9 @@ class MaintainedCores(MaintainedCounts):
     def _from_scratch(self) -> Program:
         return CoreNumber(self.graph.directed, self.graph.self_loops > 0)
 
-    def begin(self) -> None:
+    def restore(self) -> None:
         self._supports = np.empty(self.graph.vertices, np.int64)
-        super().begin()
+        super().restore()
         n = self.graph.vertices
         self.team.split(lambda a, b: kernels.count_supports(a, b, *self._lists, self._values, self._supports), n)
 

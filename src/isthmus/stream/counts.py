@@ -36,13 +36,16 @@ class MaintainedCounts(Maintained):
         """The program that computes the numbers on the current snapshot."""
 
     def begin(self) -> None:
+        self.restore()
+        self._published = self._values[: self.graph.vertices].copy()
+
+    def restore(self) -> None:
         n = self.graph.vertices
         self.session.holdings.follow(self.graph.snapshot)
         run = execute(self._from_scratch(), self.session, quiet, None, None)
         self._values = run.columns[self.main].astype(np.int64)
         self._changes, self._count = np.empty(0, np.uint32), np.zeros(1, np.int64)
         self._make_room(n, n + n // 8 + 64)
-        self._published = self._values[:n].copy()
 
     def _make_room(self, used: int, room: int) -> None:
         noted = self._changes[: int(self._count[0])]

@@ -14,13 +14,15 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 from isthmus.checks import finite_above_0, whole
-from isthmus.errors import BatchError, IsthmusError, OptionError
+from isthmus.errors import BatchError, IsthmusError, OptionError, ProgramError
 from isthmus.graph.change import Change, Edits
+from isthmus.graph.changing import Undo
 from isthmus.graph.graph import Graph
 from isthmus.kernels.compiling import clock
 from isthmus.memory import Budget
@@ -246,34 +248,62 @@ class Live:
                 program.refuse(change)
             checked = clock()
             self._broken = True  # until all is done
-            try:
-                self.log.append(change.number, edits, id, place)
-            except IsthmusError:
-                self._broken = False
-                raise
+            late = self._logs_late()
+            if not late:
+                try:
+                    self.log.append(change.number, edits, id, place)
+                except IsthmusError:
+                    self._broken = False
+                    raise
             prepared = clock()
-            for program in self._programs.values():
-                program.correct(change)
+            with self._undoing(change, None, late):
+                for program in self._programs.values():
+                    program.correct(change)
             corrected = clock()
-            self.graph.commit(change)
+            undo = self.graph.commit(change)
             committed = clock()
-            for program in self._programs.values():
-                program.compute(change)
-            computed = clock()
+            with self._undoing(change, undo, late):
+                for program in self._programs.values():
+                    program.compute(change)
+                computed = clock()
+                if late:
+                    self.log.append(change.number, edits, id, place)
+            logged = clock() - computed
             self._publish(change)
             self._broken = False
             now = clock()
-        late = sum(each.effort.correction for each in self._programs.values()) - (corrected - prepared)
-        late = min(max(late, 0.0), computed - committed)  # some correct when the edges have changed
+        after = sum(each.effort.correction for each in self._programs.values()) - (corrected - prepared)
+        after = min(max(after, 0.0), computed - committed)  # some correct when the edges have changed
         seconds = {
-            "read": read, "update": checked - start + committed - corrected, "correction": corrected - prepared + late,
-            "computation": computed - committed - late, "publication": now - computed, "log": prepared - checked,
+            "read": read, "update": checked - start + committed - corrected, "correction": corrected - prepared + after,
+            "computation": computed - committed - after, "publication": now - computed - logged, "log": prepared - checked + logged,
             "total": read + now - start,
         }  # fmt: skip
         efforts = {
             name: {"affected": each.effort.affected, "edges_read": each.effort.edges_read} for name, each in self._programs.items()
         }
         return BatchReport(change.number, change.counts, seconds, efforts, edits.changes)
+
+    def _logs_late(self) -> bool:
+        """Whether batches go to the log when programs have computed: if one may fail, a batch in the log might have to be undone."""
+        return self.log.path is not None and any(program.may_fail for program in self._programs.values())
+
+    @contextmanager
+    def _undoing(self, change: Change, undo: Undo | None, late: bool) -> Iterator[None]:
+        """If a program fails meanwhile, bring the graph (by `undo`, if it has changed) and all programs back to the batch before."""
+        try:
+            yield
+        except Exception as error:
+            if self.log.path is not None and not late:  # opened again, the stream will have this batch
+                raise
+            if undo is not None:
+                self.graph.revert(change, undo)
+            for program in self._programs.values():
+                program.restore()
+            self._broken = False
+            if isinstance(error, ProgramError | OptionError):
+                raise BatchError(f"batch {change.number}: {error}; nothing was applied") from error
+            raise
 
     def _publish(self, change: Change) -> None:
         with self._published:

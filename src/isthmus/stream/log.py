@@ -1,6 +1,7 @@
 """The write-ahead log of a stream, for writing: a batch is acknowledged when it is on disk.
 
-`append` writes a batch at the end of the log before anything is changed in memory. A thread syncs what was written, while the batch is
+`append` writes a batch at the end of the log before anything is changed in memory (or, if a program may fail on it, when all
+have computed). A thread syncs what was written, while the batch is
 applied; `wait` returns when it is on disk. What other threads append meanwhile goes to disk with the next sync, all of it at once (group
 commit).
 

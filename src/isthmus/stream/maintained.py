@@ -54,6 +54,7 @@ class Maintained(ABC):
     columns: tuple[Column, ...]
     qualification: Qualification | None = None  # of a user's program
     tolerance = 0.0  # rescaled values that changed by less than this, relatively, are not listed
+    may_fail = False  # whether there may be no answer after some batch, which is known only when it was tried
     compares_whole = False  # a value may change without being written, by scaling or relabelling
     has_one_answer = True  # False: any answer within the program's threshold is right, and `fault` judges it
     sources: tuple[Any, ...] = ()  # of an answer with one published array per source: which source each belongs to
@@ -96,6 +97,10 @@ class Maintained(ABC):
     @abstractmethod
     def begin(self) -> None:
         """Compute the answer on the current snapshot from scratch."""
+
+    @abstractmethod
+    def restore(self) -> None:
+        """After a batch has failed and was undone: compute the answer anew. What was published stays."""
 
     def refuse(self, change: Change) -> None:
         """Raise BatchError if the answer cannot survive this batch."""

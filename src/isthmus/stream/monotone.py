@@ -71,6 +71,11 @@ class MaintainedMonotone(Maintained):
         self._from_scratch()
         self._published = self.values[: self.graph.vertices].copy()
 
+    def restore(self) -> None:
+        self._from_scratch()
+        if self._labels:  # a label may be another vertex of the same component now: all are published again by the next batch
+            self._note_all()
+
     def _from_scratch(self) -> None:
         facts, n = self.facts(), self.graph.vertices
         self._room = n + n // 8 + 64
@@ -204,11 +209,15 @@ class MaintainedMonotone(Maintained):
     def _start_over(self) -> None:
         """From scratch: values name places in natural order, and these have changed."""
         self._from_scratch()  # readers still see what was published
+        self._note_all()
+        self.effort.edges_read += self.graph.arcs
+
+    def _note_all(self) -> None:
+        """Note all vertices as changed."""
         n = self.graph.vertices
         self.state.arrays[-2][:n] = np.arange(n)
         self.state.arrays[-3][:n] = 1
         self.state.arrays[-1][0] = n
-        self.effort.edges_read += self.graph.arcs
 
     def _grow(self) -> None:
         """Make room for new vertices, with their initial values."""

@@ -7,11 +7,13 @@ anew, in one pass over all edges, so that answers do not drift however many batc
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
 
 from isthmus import sizes
+from isthmus.errors import ProgramError
 from isthmus.graph.change import Change
 from isthmus.kernels import skeleton
 from isthmus.programs.declared import ByDeltas
@@ -38,6 +40,17 @@ class MaintainedResiduals(Maintained):
 
     def reads_weights(self) -> bool:
         return self.program.reads_weights()
+
+    @abstractmethod
+    def _start(self) -> None:
+        """Compute values and residuals from scratch."""
+
+    def begin(self) -> None:
+        self._start()
+        self._published: Array = self._scores()
+
+    def restore(self) -> None:
+        self._start()
 
     def _make_room(self, arrays: tuple[Array, ...], start: Array | None, params: tuple[Any, ...]) -> None:
         n = self.graph.vertices
@@ -80,6 +93,7 @@ class MaintainedResiduals(Maintained):
         self.effort.edges_read += int(edges)
         self.effort.affected += int(vertices)
         self._lost += ROUNDING * (int(rounds) * self._largest() if self.bounds_each else float(total))
+        self._check_growth()
         return int(edges) < most
 
     def _execute(self, start: Array | None) -> tuple[ByDeltas, State]:
@@ -93,7 +107,13 @@ class MaintainedResiduals(Maintained):
         self.effort.affected += int(sum(active))
         largest, total = self._largest(), float(np.abs(self.state.arrays[0][: self.graph.vertices]).sum())
         self._lost += ROUNDING * sum(largest if self.bounds_each else min(count * largest, total) for count in active)
+        self._check_growth()
         return program, state
+
+    def _check_growth(self) -> None:
+        """Raise ProgramError if values have grown without end."""
+        if not np.isfinite(self._lost):
+            raise ProgramError(f"{self.name} does not converge on this graph: {self.program.explain_growth()}")
 
     def _largest(self) -> float:
         return float(np.abs(self.state.arrays[0][: self.graph.vertices]).max(initial=0.0))
@@ -116,5 +136,5 @@ class MaintainedResiduals(Maintained):
         old = np.zeros(now.size)
         old[: before.size] = before
         changed = np.flatnonzero(now != old)
-        self._published: Array = now
+        self._published = now
         return (Differences(changed.astype(np.uint32), old[changed], now[changed]),)

@@ -51,11 +51,12 @@ class MaintainedSpreading(MaintainedResiduals):
         super().__init__(session)
         self.program, self.name, self.columns = program, name or program.name, program.columns
         self.bounds_each, self.tolerance = program.bounds_each, program.tol
+        self.may_fail = program.bounds_each  # the others keep less than they are sent, so they converge
 
     def needs_weights_from_0(self) -> bool:
         return self.reads_weights()
 
-    def begin(self) -> None:
+    def _start(self) -> None:
         facts, n = self.facts(), self.graph.vertices
         state = self.program.begin(facts)
         arrays = list(state.arrays)
@@ -72,7 +73,6 @@ class MaintainedSpreading(MaintainedResiduals):
             if not self.bounds_each:
                 self._lower(sizes.now.settled_alone)  # so that the next batches find room in the bound
                 self._holds()
-        self._published = self._scores()
 
     def _strengths(self) -> Array:
         """Each vertex's sum of weights."""
