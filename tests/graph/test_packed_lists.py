@@ -116,6 +116,14 @@ def test_halving_happens_only_below_the_bound() -> None:
             assert aligned_slots(side.lists().degrees(), side._unit) <= SPARSE * before
 
 
+def test_one_large_deletion_gives_back_more_than_half() -> None:
+    both = Both(Plain(False, False).put([(u, v, None) for u in range(100) for v in range(u)]), False)
+    side = both.graph.sides["out"]
+    before = side.slots
+    both.apply([(DELETE, u, v, 0) for u in range(5, 100) for v in range(u)])
+    assert side.slots < before / 8 and side.arcs >= SPARSE * side.slots
+
+
 def test_alignment_can_be_chosen() -> None:
     edges = [(u, v, 1) for u in range(50) for v in range(50) if (u * v) % 3]
     for align, unit in ((True, 32), (False, 1), (None, 1)):
@@ -123,6 +131,7 @@ def test_alignment_can_be_chosen() -> None:
         assert both.graph.sides["out"]._unit == unit
         with both.graph as graph:
             assert all(begin % unit == 0 for begin in graph.snapshot.lists("out").begins.tolist())
+            assert graph.sides["out"].targets.ctypes.data % 128 == 0 == graph.sides["out"].weights.ctypes.data % 128
     dense = Both(Plain().put([(u, v, 1) for u in range(100) for v in range(100)]))
     assert dense.graph.sides["out"]._unit == 32, "where it takes little memory, lists are aligned"
 

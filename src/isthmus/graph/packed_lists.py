@@ -15,7 +15,7 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import IsthmusError
-from isthmus.graph.files import Array
+from isthmus.graph.files import Array, aligned_empty
 from isthmus.graph.lists import Lists
 from isthmus.kernels import packed
 from isthmus.threads import Team
@@ -129,13 +129,15 @@ class PackedLists:
         self._give_back(int(np.count_nonzero(changes.actions == packed.DELETE)))
 
     def _give_back(self, deleted: int) -> None:
-        """Halve the array if deletions have left it nearly empty; looked at only now and then, as it takes a pass over all vertices."""
+        """Halve the array, maybe more than once, if deletions left it nearly empty. Rarely checked: it takes a pass over all vertices."""
         self._deleted += deleted
         if self._deleted * 8 > self.slots // self._unit:
             self._deleted = 0
-            if self._needed(NONE) < SPARSE * self.slots:
-                half = self.slots // 2 // self._unit * self._unit
-                self._remake(max(self._fitting(NONE), half), NONE)
+            slots, needed = self.slots, self._needed(NONE)
+            while needed < SPARSE * slots:
+                slots = slots // 2 // self._unit * self._unit
+            if slots < self.slots:
+                self._remake(max(self._fitting(NONE), slots), NONE)
 
     def _make_room(self, crowded: Array, needs: Array) -> None:
         """Respread windows around the crowded vertices so that each gets the room it needs, or double."""
@@ -181,8 +183,8 @@ class PackedLists:
         fresh, ends = np.empty(max(self._begins.size, n + 1), np.int64), np.empty(max(self._ends.size, n + 1), np.int64)
         packed.lay_out(0, n, self._begins, self._ends, wanted, self._unit, 0, slots, fresh)
         fresh[n] = slots
-        targets = np.empty(slots, self.targets.dtype)
-        weights = np.empty(slots, self.weights.dtype) if self.weighted else self.weights
+        targets = aligned_empty(slots, self.targets.dtype)
+        weights = aligned_empty(slots, self.weights.dtype) if self.weighted else self.weights
         cuts = np.searchsorted(self._begins[:n], np.linspace(0, self.targets.size, 4 * team.size + 1)).astype(np.int64)
         cuts[0], cuts[-1] = 0, n
         team.each(
@@ -204,7 +206,7 @@ def no_weights(targets: Array) -> Array:
 
 
 def leaf_size(vertices: int) -> tuple[int, int]:
-    """(vertices of a leaf, height of the tree above): about log2 of the vertices, and a power of two of leaves."""
+    """(vertices of a leaf, height of the tree above): about log2 of the vertices, and the last one may be smaller."""
     leaf = max(1, int(np.ceil(np.log2(max(vertices, 2)))))
     leaves = -(-vertices // leaf) or 1
     return leaf, int(np.ceil(np.log2(leaves))) if leaves > 1 else 0
