@@ -9,6 +9,8 @@ long it is. `replace` goes from the lists held to those wanted:
 3. Wanted lists get places behind what the chunks hold, the hottest first.
 4. They are copied there: by `load` at once, or by `keep` when they next cross the link for the work itself.
 
+With `admit` a list gets its place only when it is read, so that `replace` has but to drop lists.
+
 Other chunks are not written to, except behind their last list. Lists that are longer than a chunk are left out, and so are those that
 find no room because others do not fill their chunks to the last entry.
 """
@@ -76,18 +78,22 @@ class ChunkedLists:
 
         `lengths` of all lists now, by key; `changed`: keys of lists that are not as they were when they were filled.
         """
+        self.drop(changed)
+        return self._allocate(lengths, hotness)
+
+    def drop(self, changed: Array, unwanted: bool = True) -> None:
+        """Drop the lists that have changed and, if told so, those that are not wanted; reclaim their space."""
         self.moved = 0
         if not self.count:
-            return np.empty(0, np.int64)
+            return
         dropped = np.zeros(self.count, np.int64)
         hot.drop_keys(changed, *self._index, self.chunk, dropped)
-        for part in self._team.split(self._drop_unwanted, self.begins.size):
+        for part in self._team.split(self._drop_unwanted, self.begins.size) if unwanted else ():
             dropped += part
         touched = np.flatnonzero(dropped)
         self._team.each(lambda k: self._compact(int(touched[k])), touched.size)
         self.moved = int(self.used[touched].sum())
         self._fill_across(touched)
-        return self._allocate(lengths, hotness)
 
     def _drop_unwanted(self, first: int, last: int) -> Array:
         dropped = np.zeros(self.count, np.int64)
@@ -124,6 +130,17 @@ class ChunkedLists:
         keys = np.flatnonzero((self.wanted != 0) & (self.begins < 0))
         heat = hotness[keys].view(np.uint8).reshape(-1, 4).sum(axis=1, dtype=np.uint16)
         keys = keys[np.argsort(np.uint16(4 * hot.MOST) - heat, kind="stable")]  # a radix sort, for 16 bits
+        return self._place(keys, lengths[keys])
+
+    def admit(self, keys: Array, lengths: Array) -> Array:
+        """Give these lists, of these lengths, places as far as there is room; returns the keys that have got one."""
+        self.wanted[keys] = 1
+        return self._place(keys, lengths)
+
+    def _place(self, keys: Array, lengths: Array) -> Array:
+        if not self.count:
+            self.wanted[keys] = 0
+            return keys[:0]
         order = np.argsort(self.used, kind="stable")  # the emptiest chunk first
         hot.allocate(keys, lengths, order, self.chunk, self.used, self.begins, self.sizes, self.wanted)
         placed = keys[self.begins[keys] >= 0]

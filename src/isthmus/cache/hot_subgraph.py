@@ -10,18 +10,21 @@ snapshot a period ends with the iteration in which a tenth of the vertices were 
 
 Where the paper leaves a choice:
 - Only lists that were used at all are candidates.
-- Among equally hot lists those that are held come first, so nothing moves without need, then those of lower numbers. Lists that are held
-  and not hot any more stay while there is room.
-- A list that is longer than a chunk is left out. Chunks are a 128th of the memory, as in the paper, but larger if the longest list needs
-  it, up to an eighth.
+- Among equally hot lists those that are held come first, so that nothing moves without need, then shorter ones: a short list takes a
+  whole request, so a byte of near memory saves more. Lists that are held and not hot any more stay while there is room.
+- A list that is longer than a chunk is left out. Chunks are a 128th of the memory, as in the paper, but larger if the longest list
+  needs it, up to an eighth.
 - In a run on one snapshot new lists are copied when they next cross the link for the work itself, as the vertex cache does. A stream
-  loads them when the batch ends, as published.
+  loads them when its snapshot advances, as published, or keeps them when they are read (`on_read`). Then a list that is read several
+  times in one batch crosses once, and a period's end only makes room. Lists that have changed are patched where they are: the changed
+  arcs cross in any case. Before anything is hot, the shortest lists are kept.
 
 Lists of both sides may share one cache: the key of vertex v's list is v plus a multiple of the number of vertices that there is room for.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -38,21 +41,26 @@ from isthmus.graph.lists import Lists
 from isthmus.kernels import hot
 from isthmus.link.link import Array
 
+LEAST_SPARE, MOST_SPARE = 32, 2  # parts of the memory that are free for lists that the next period reads
 VERTEX_BYTES = 23  # hotness, place (up to 8 bytes), length, place among its chunk's members; held, wanted and missed: a byte each
 
 
 class HotSubgraph(Cache):
-    """Lists of some sides. `interval`: periods end by themselves, after so many vertices, as a share of all; None: by `end_period`."""
+    """Lists of some sides. `interval`: periods end by themselves, after so many vertices, as a share of all; None: by `end_period`.
+
+    `on_read`: lists are kept when they are read, as long as there is room; a period's end only makes room.
+    """
 
     def __init__(
         self, names: Sequence[str], lists: Sequence[Lists], memory: Array, dtypes: tuple[Any, Any], team: Any,
-        interval: float | None = INTERVAL,
+        interval: float | None = INTERVAL, on_read: bool = False,
     ) -> None:  # fmt: skip
         """`memory` has the lists and, by VERTEX_BYTES a key, the index. `dtypes`: of targets and of weights, or None."""
-        self.names, self._team, self._interval = list(names), team, interval
+        self.names, self._team, self._interval, self.on_read = list(names), team, interval, on_read
         self.room = len(lists[0])  # keys a side
         keys = len(self.names) * self.room
-        longest = max((int(each.degrees().max()) for each in lists if len(each)), default=0)
+        degrees = [each.degrees() for each in lists]
+        longest = max((int(each.max()) for each in degrees if each.size), default=0)
         entries = memory[: max(0, memory.size - VERTEX_BYTES * keys) // 8 * 8]
         self.chunks = ChunkedLists(entries, keys, dtypes, longest, team)
         self.hotness = np.zeros(keys, np.uint32)
@@ -60,6 +68,9 @@ class HotSubgraph(Cache):
         self._processed = self.replacements = 0
         self._engine = Held()
         self._side: Side | None = None  # that was served last
+        self._lock = threading.Lock()
+        self._longest = fitting(degrees, self.capacity)  # of lists that are kept on reading
+        self._read = 0  # entries of lists that were to be kept in this period
         self.bytes = memory.size
 
     @property
@@ -141,12 +152,28 @@ class HotSubgraph(Cache):
 
         `lists` of each side as they are now; `changed`: vertices of each side whose lists have changed since they were filled.
         """
-        lengths = self._lengths(lists)
         gone = [vertices.astype(np.int64) + k * self.room for k, vertices in enumerate(changed)]
         keys = np.concatenate(gone) if gone else np.empty(0, np.int64)
-        self._choose(lengths)
         self.replacements += 1
+        if self.on_read:
+            return self._make_room(keys, lists)
+        lengths = self._lengths(lists)
+        self._choose(lengths, self.capacity)
         return self.chunks.replace(lengths, self.hotness, keys)
+
+    def _make_room(self, changed: Array, lists: Sequence[Lists]) -> Array:
+        """Drop the coldest lists, so many that what a period reads finds room; those that have changed get places of their new lengths."""
+        spare = min(self.capacity // MOST_SPARE, max(self.capacity // LEAST_SPARE, self._read))
+        self._longest, self._read = self.chunks.chunk, 0
+        full = int(self.chunks.used.sum()) > self.capacity - spare
+        if full:
+            self._choose(self.chunks.sizes, self.capacity - spare)
+        stay = changed[(self.chunks.wanted[changed] != 0) & (self.chunks.held[changed] != 0)]
+        self.chunks.wanted[changed] = 0
+        self.chunks.drop(changed, unwanted=full)
+        lengths = self._lengths(lists)[stay]
+        chosen = (lengths > 0) & (lengths <= self.chunks.chunk)
+        return self.chunks.admit(stay[chosen], lengths[chosen])
 
     def _lengths(self, lists: Sequence[Lists]) -> Array:
         lengths = np.zeros(self.hotness.size, np.uint32)
@@ -154,9 +181,9 @@ class HotSubgraph(Cache):
             np.subtract(each.ends, each.begins, out=lengths[k * self.room : k * self.room + len(each)], casting="unsafe")
         return lengths
 
-    def _choose(self, lengths: Array) -> None:
+    def _choose(self, lengths: Array, capacity: int) -> None:
         """Mark the candidates."""
-        chunks, capacity = self.chunks, self.capacity
+        chunks = self.chunks
         given = (self.hotness, chunks.held, lengths, chunks.chunk)
         parts = self._team.split(lambda a, b: (a, hot.entries_by_level(a, b, *given)), lengths.size)
         if not parts or not capacity:
@@ -172,12 +199,29 @@ class HotSubgraph(Cache):
         room = {first: int(left) for (first, _), left in zip(parts, rooms, strict=True)}
         self._team.split(lambda a, b: hot.mark_candidates(a, b, *given, level, room[a], chunks.wanted), lengths.size)
 
+    # Filling
+
     def keep(self, delivery: Delivery) -> None:
         side = delivery.task.side
-        if side.name not in self.names or self._interval is None or not self.capacity or isinstance(delivery.task.engine, Held):
+        if side.name not in self.names or not self.capacity or isinstance(delivery.task.engine, Held):
+            return
+        if self._interval is None and not self.on_read:
             return
         for rows in pieces(delivery):
+            if self.on_read:
+                whole = rows[3] == side.lists.ends[rows[0]] - side.lists.begins[rows[0]]
+                self.admit(side.name, rows[0][whole], rows[3][whole])
             self.chunks.keep(rows, self.offset(side.name), side.lists.arrays, delivery.targets, delivery.weights)
+
+    def admit(self, name: str, rows: Array, lengths: Array) -> Array:
+        """Give the lists of these vertices, which are read whole, places if there is room; returns the keys that have got one."""
+        keys = rows.astype(np.int64) + self.offset(name)
+        with self._lock:
+            chosen = (self.chunks.begins[keys] < 0) & (lengths > 0) & (lengths <= self._longest)
+            keys, lengths = keys[chosen], lengths[chosen]
+            if self.replacements:  # before that, everything is read once
+                self._read += int(lengths.sum())
+            return self.chunks.admit(keys, lengths)
 
     def forget(self) -> None:
         self.chunks.forget()
@@ -192,5 +236,19 @@ class HotSubgraph(Cache):
         self.room, self.hotness = vertices, hotness
         self._misses = np.zeros(-(-vertices // 8) * 8, np.uint8)
 
+    def renumber(self, movers: Array, holes: Array, vertices: int) -> None:
+        """Vertex movers[i] has the number holes[i] now, and so many vertices are left. All lists must have been forgotten."""
+        for k in range(len(self.names)):
+            own = self.hotness[k * self.room : (k + 1) * self.room]
+            own[holes] = own[movers]
+            own[vertices:] = 0
+
     def facts(self) -> dict[str, Any]:
         return {"refreshes": self.replacements}
+
+
+def fitting(degrees: Sequence[Array], capacity: int) -> int:
+    """The length up to which all lists together have at most `capacity` entries."""
+    counts = np.bincount(np.minimum(np.concatenate(degrees), capacity + 1), minlength=capacity + 2) if capacity else np.zeros(2, np.int64)
+    entries = np.cumsum(counts * np.arange(counts.size))
+    return int(np.searchsorted(entries, capacity, "right")) - 1

@@ -15,7 +15,8 @@ from isthmus.kernels.rows import skip_unmarked
 
 CURRENT = 24  # bits by which the byte of the current period is shifted
 MOST = 255  # uses that a byte holds; it stays there
-LEVELS = 2 * (4 * MOST + 1)
+SIZES = 33  # bits of a list's length, and none
+LEVELS = 2 * (4 * MOST + 1) * SIZES
 
 
 @inline
@@ -60,10 +61,15 @@ def uses(word: Any) -> Any:
 
 @inline
 def level_of(word: Any, held: Any, length: Any, longest: Any) -> Any:
-    """Rank of a list: by uses; among equals those that are held come first. 0: it cannot be a candidate."""
-    if length == 0 or length > longest:
+    """Rank of a list: by uses; among equals those that are held come first, then shorter ones. 0: it cannot be a candidate."""
+    used = 2 * uses(word) + (1 if held else 0)
+    if length == 0 or length > longest or used == 0:
         return int64(0)
-    return 2 * uses(word) + (1 if held else 0)
+    bits = int64(0)
+    while length > 0:
+        length >>= 1
+        bits += 1
+    return used * SIZES + SIZES - bits
 
 
 @kernel
@@ -159,7 +165,7 @@ def pour(
 
 @kernel
 def allocate(keys: Any, lengths: Any, order: Any, chunk: Any, used: Any, begins: Any, sizes: Any, wanted: Any) -> Any:
-    """Give lists places behind what chunks hold, each in one chunk; a list that fits nowhere is not wanted any more.
+    """Give lists, of these lengths, places behind what chunks hold, each in one chunk; a list that fits nowhere is not wanted any more.
 
     Chunks are taken in `order`. A list that does not fit the current one goes into the first that has room for it.
     """
@@ -167,7 +173,7 @@ def allocate(keys: Any, lengths: Any, order: Any, chunk: Any, used: Any, begins:
     most = int64(chunk)  # no chunk has more room
     for i in range(keys.size):
         key = int64(keys[i])
-        size = int64(lengths[key])
+        size = int64(lengths[i])
         if size > most:
             wanted[key] = 0
             continue

@@ -64,7 +64,11 @@ class ModelLink(Link):
     def gather(self, extents: Extents, buffer: Array, lists: ListSpans, channel: int = 0) -> int:
         """Fill `buffer` with extents that hold the lists a kernel reads; returns the requests it would make."""
         copy(self._sections, extents, buffer.view(np.uint8))
-        return self._count(channel, self._direct(lists.extents()))
+        return self._count(channel, self.reads(lists))
+
+    def reads(self, lists: ListSpans) -> Moved:
+        """The traffic of a kernel that reads these lists where they are. It is not added to what the link has moved."""
+        return self._direct(lists.extents())
 
     def pack(self, extents: Extents, buffer: Array, index_bytes: int, channel: int = 0, cores: int | None = None) -> int:
         """Fill `buffer` with extents of any length that the host packs first.

@@ -115,6 +115,7 @@ class Remembered(Program):
     order_free = True
     reruns = True
     live = True
+    spread_array = 0  # values; a level is read when its value is, and belongs to it once both are final
 
     def __init__(self, program: Monotone, state: State, position: int) -> None:
         self.program, self._state, self._position = program, state, position

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -70,6 +70,16 @@ class Desk:
             self.buffers.close()
 
 
+class Outlasting(Protocol):
+    """What is near of a changing graph from snapshot to snapshot; it has memory of its own."""
+
+    def link(self, names: list[str], arrays: list[Array]) -> ModelLink:
+        """A link to a snapshot's far arrays."""
+
+    def cache(self, sides: list[Side]) -> Cache:
+        """The cache for a desk with these sides."""
+
+
 class Holdings:
     """The lists and edges of one snapshot that are near. Not thread-safe."""
 
@@ -81,6 +91,7 @@ class Holdings:
         self._model_links: dict[tuple[str, ...], ModelLink] = {}  # in front of resident edges, by the names of their arrays
         self.loaded = Moved()  # since the current run began
         self.in_use = False  # set when a run begins to use what is near
+        self.outlasting: Outlasting | None = None  # of a stream on a modelled device
 
     def follow(self, snapshot: Snapshot) -> None:
         """Serve this snapshot from now on; what is near of another one is let go."""
@@ -251,6 +262,8 @@ class Holdings:
         """A modelled link in front of arrays, which lie in host memory."""
         assert self._model is not None
         whole = [np.ascontiguousarray(self._snapshot.whole(array, self._verify)) for array in arrays]
+        if self.outlasting is not None:
+            return self.outlasting.link([array.name for array in arrays], whole)
         return ModelLink(whole, self._model, page_bytes, hint)
 
     def _resident_link(self, arrays: list[FarArray]) -> ModelLink:
@@ -287,7 +300,7 @@ class Holdings:
         rest = memory[BUFFERS * size :]
         resources = Resources(link, sides, self._team.size, rest, self._whole, recipe.merge, recipe.hint.evicts)
         engines = {name: engine_named(name).make(resources) for name in recipe.policy.engines}
-        cache = make_cache(split, recipe, sides, rest, self._team)
+        cache = make_cache(split, recipe, sides, rest, self._team) if self.outlasting is None else self.outlasting.cache(sides)
         return Desk(
             sides, link, engines, buffers, Executor(link, self._team), memory, cache, self._key(program, split, recipe),
         )  # fmt: skip
@@ -305,5 +318,3 @@ def make_cache(split: Split, recipe: Recipe, sides: list[Side], memory: Array, t
         side = sides[0]
         return HotSubgraph([side.name], [side.lists], memory, (side.target_dtype, side.weight_dtype if side.weight_width else None), team)
     return Cache()
-
-

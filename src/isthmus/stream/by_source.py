@@ -36,6 +36,9 @@ class MaintainedBySource(Maintained):
     def needs_weights_from_0(self) -> bool:
         return self._each[0].needs_weights_from_0()
 
+    def runs(self) -> Program | None:
+        return self._each[0].runs()
+
     def begin(self) -> None:
         for part in self._each:
             part.begin()

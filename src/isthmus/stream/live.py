@@ -26,15 +26,20 @@ from isthmus.graph.changing import Undo
 from isthmus.graph.graph import Graph
 from isthmus.kernels.compiling import clock
 from isthmus.memory import Budget
+from isthmus.messages import option
 from isthmus.programs.program import Program
+from isthmus.runtime.device import device_of
 from isthmus.runtime.session import Session
 from isthmus.stream.batch import edits_in_order, edits_of
 from isthmus.stream.checking import differences
 from isthmus.stream.columns import Kinds
+from isthmus.stream.device_session import DeviceSession
 from isthmus.stream.following import arrivals
 from isthmus.stream.live_result import LiveResult
 from isthmus.stream.maintained import Maintained
 from isthmus.stream.publication import Publication
+from isthmus.stream.reads import FarReads, Transfer
+from isthmus.stream.recipes import stream_recipe
 from isthmus.stream.records import Place
 from isthmus.stream.room import check_room
 from isthmus.stream.sources import open_updates
@@ -55,6 +60,7 @@ class BatchReport:
     programs: dict[str, dict[str, int]] = field(default_factory=dict)  # vertices affected and edges read, by program
     changes: int = 0  # rows of the batch
     arrival: float | None = None  # seconds in which the batch arrived; None where that is not known
+    transfer: Transfer | None = None  # to a modelled device
     repeated: bool = False  # a batch with this id was applied before, so nothing was done; `number` is that batch's
 
     @classmethod
@@ -79,6 +85,7 @@ class BatchReport:
     def as_dict(self) -> dict[str, Any]:
         return {
             "batch": self.number, "changes": self.changes, **self.counts, "seconds": self.seconds, "programs": self.programs,
+            **({} if self.transfer is None else {"transfer": self.transfer.as_dict()}),
             "rate": self.rate, "arrival": {"seconds": self.arrival, "rate": self.arrival_rate, "keeps_up": self.keeps_up},
         }  # fmt: skip
 
@@ -88,17 +95,29 @@ class Live:
 
     def __init__(
         self, graph: Graph | None, programs: Iterable[Any] = (), *, threads: int | None = None, memory: str | int | None = None,
-        align: bool | None = None, log: Unlogged | None = None,
+        align: bool | None = None, log: Unlogged | None = None, device: str = "auto", policy: str | None = None,
     ) -> None:  # fmt: skip
+        """`device`: "model:NAME" for a modelled GPU, whose host has the edges. Then `memory` is its near memory, or a share of the edges
+        for lists that stay near, and `policy` a recipe of `stream/recipes.py`. Otherwise `memory` is for all, in bytes.
+        """
         if isinstance(programs, str | Program | Wanted):
             programs = [programs]
-        self.budget = Budget(memory).limit
+        far = device_of(device) is not None
+        if policy is not None and not far:
+            raise OptionError(f"policy: recipes of streams are for modelled devices, such as {option('device', 'model:rtx2080ti')}")
+        if far:
+            align, threads = True if align is None else align, 1 if threads is None else threads
+        self.budget = Budget(None if far else memory).limit
         self.log = log or Unlogged()
         weakref.finalize(self, self.log.close)  # of a stream that nobody closed
         self.graph = self.log.changing(graph, threads, align, self.budget)
+        self._far: FarReads | None = None
         try:
             check_room(self.graph, self.graph_bytes, self.budget)
-            self.session = Session(self.graph, threads=threads, memory=self.budget - self.graph_bytes)
+            self.session = (
+                DeviceSession(self.graph, device, stream_recipe(policy), threads) if far
+                else Session(self.graph, threads=threads, memory=self.budget - self.graph_bytes)
+            )  # fmt: skip
         except BaseException:
             self.graph.close()
             raise
@@ -112,11 +131,14 @@ class Live:
         self._results: dict[str, LiveResult] = {}  # of that batch
         self._waiting: deque[tuple[int, dict[str, LiveResult]]] = deque()  # batches that are applied and not acknowledged yet
         try:
-            for wanted in programs:
-                program = maintained(wanted, self.session)
+            asked = [(maintained(wanted, self.session), wanted) for wanted in programs]
+            if isinstance(self.session, DeviceSession):
+                self._far = self.session.begin([program for program, _ in asked], memory)
+            for program, wanted in asked:
                 self._add(program)
                 self.asked[program.name] = wanted
                 self._results[program.name] = self._publications[program.name].current
+            self.opened = None if self._far is None else self._far.opened()  # what the first answers moved to a device
             self.log.begin(self.graph, self.asked)
             self.graph.before_reading = self.log.settle if self.log.path is not None else None
         except BaseException:
@@ -261,6 +283,8 @@ class Live:
                     program.correct(change)
             corrected = clock()
             undo = self.graph.commit(change)
+            if self._far is not None:
+                self._far.committed(change)
             committed = clock()
             with self._undoing(change, undo, late):
                 for program in self._programs.values():
@@ -270,6 +294,7 @@ class Live:
                     self.log.append(change.number, edits, id, place)
             logged = clock() - computed
             self._publish(change)
+            transfer = None if self._far is None else self._far.end_batch()
             self._broken = False
             now = clock()
         after = sum(each.effort.correction for each in self._programs.values()) - (corrected - prepared)
@@ -279,10 +304,8 @@ class Live:
             "computation": computed - committed - after, "publication": now - computed - logged, "log": prepared - checked + logged,
             "total": read + now - start,
         }  # fmt: skip
-        efforts = {
-            name: {"affected": each.effort.affected, "edges_read": each.effort.edges_read} for name, each in self._programs.items()
-        }
-        return BatchReport(change.number, change.counts, seconds, efforts, edits.changes)
+        efforts = {name: {"affected": each.effort.affected, "edges_read": each.effort.edges_read} for name, each in self._programs.items()}
+        return BatchReport(change.number, change.counts, seconds, efforts, edits.changes, transfer=transfer)
 
     def _logs_late(self) -> bool:
         """Whether batches go to the log when programs have computed: if one may fail, a batch in the log might have to be undone."""
@@ -298,6 +321,8 @@ class Live:
                 raise
             if undo is not None:
                 self.graph.revert(change, undo)
+            if self._far is not None:
+                self._far.forget()
             for program in self._programs.values():
                 program.restore()
             self._broken = False
@@ -310,6 +335,8 @@ class Live:
             for publication in self._publications.values():
                 publication.take(change)
             self.graph.renumber(change)
+            if self._far is not None:
+                self._far.renumbered(change)
             if change.removed.size:
                 for program in self._programs.values():
                     program.renumber(change)

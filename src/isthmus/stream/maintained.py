@@ -18,8 +18,10 @@ from isthmus.errors import BatchError
 from isthmus.graph.change import Change
 from isthmus.graph.changing import ChangingGraph
 from isthmus.programs.column import Column
-from isthmus.programs.program import Facts
+from isthmus.programs.program import Facts, Program
 from isthmus.runtime.session import Session
+from isthmus.stream.device_session import DeviceSession
+from isthmus.stream.reads import NEAR, Reads
 
 if TYPE_CHECKING:
     from isthmus.stream.qualify import Qualification
@@ -60,9 +62,24 @@ class Maintained(ABC):
     sources: tuple[Any, ...] = ()  # of an answer with one published array per source: which source each belongs to
 
     def __init__(self, session: Session) -> None:
+        """On the session of a stream; on a device, a `DeviceSession`, reads of lists are counted."""
         assert isinstance(session.graph, ChangingGraph)
         self.session, self.graph, self.team = session, session.graph, session.graph.team
         self.effort = Effort()
+
+    @property
+    def reads(self) -> Reads:
+        """Every read of a list is told to it."""
+        return self.session.reads if isinstance(self.session, DeviceSession) else NEAR
+
+    def lists_of(self, side: str, rows: Array) -> tuple[Array, Array, Array, Array]:
+        """(begins, ends, targets, weights) of a side, for a kernel that reads the lists of these vertices."""
+        self.reads.read(side, rows, self.reads_weights())
+        return self.graph.sides[side].arrays()
+
+    def runs(self) -> Program | None:
+        """A program like those that it runs to follow changes; None: it counts no reads, so it cannot be kept current on a device."""
+        return None
 
     @property
     def main(self) -> str:

@@ -23,11 +23,12 @@ from isthmus.kernels.compiling import clock
 from isthmus.kernels.packed import DELETE, REWEIGH
 from isthmus.programs.declared import Monotone
 from isthmus.programs.dependencies import NOBODY, Remembered, first_values, with_room, worst
-from isthmus.programs.program import Facts, State
+from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime.execute import execute
 from isthmus.runtime.options import quiet
 from isthmus.runtime.session import Session
 from isthmus.stream.maintained import Array, Differences, Effort, Maintained
+from isthmus.stream.reads import NEAR
 
 NO_WEIGHTS = np.empty(0, np.int32)
 NO_INITIALS = np.empty(0, np.int64)
@@ -142,7 +143,7 @@ class MaintainedMonotone(Maintained):
         start = clock()
         self.effort = Effort()
         self._lost_count[0] = 0
-        self._restart = self._by_place and bool(change.added.size or change.removed.size)
+        self._restart = self.reads.recomputes or (self._by_place and bool(change.added.size or change.removed.size))
         if not self._restart:
             self._cut_off(change)
         self.effort.correction = clock() - start
@@ -170,14 +171,14 @@ class MaintainedMonotone(Maintained):
 
     def _orphan_children(self, rows: Array, listed: tuple[Array, ...]) -> None:
         for side in self.sides if rows.size else ():
-            lists = self.graph.sides[side].arrays()[:3]
+            lists = self.lists_of(side, rows)[:3]
             found = self.in_parts(lambda a, b, lists=lists: correction.orphan_children(rows, a, b, *lists, *listed), rows.size)
             self.effort.edges_read += int(sum(found))
 
     def _adopted(self, orphans: Array, change: Change) -> Array:
         """Which of these orphans have found another parent."""
-        adopted = np.zeros(orphans.size, np.uint8)
-        if self._by_degree:
+        adopted, looked = np.zeros(orphans.size, np.uint8), np.zeros(orphans.size, np.int64)
+        if self._by_degree or not self.reads.adopts:
             return adopted
         weighted = self.reads_weights() and self.graph.weighted
         silent = (self._silent is not None, self.values.dtype.type(0 if self._silent is None else self._silent))
@@ -186,8 +187,12 @@ class MaintainedMonotone(Maintained):
             begins, ends, _, _ = self.graph.sides[side].arrays()
             into, changes = self.graph.sides[OPPOSITE[side]].arrays(), change.into if side == "out" else change.out
             lists = (begins, ends, *into[:3], into[3] if weighted else NO_WEIGHTS, changes.vertices, changes.others, changes.actions)
-            read = self.in_parts(lambda a, b, lists=lists: self._module.adopt(orphans, adopted, a, b, *lists, *common), orphans.size)
+            given = (*lists, *common)
+            read = self.in_parts(lambda a, b, given=given: self._module.adopt(orphans, adopted, looked, a, b, *given), orphans.size)
             self.effort.edges_read += int(sum(read))
+            if self.reads is not NEAR:
+                self.reads.read(OPPOSITE[side], orphans[looked > 0], self.reads_weights(), looked[looked > 0])
+                looked[:] = 0
         return adopted
 
     def _give_up(self, orphans: Array, adopted: Array) -> None:
@@ -252,7 +257,7 @@ class MaintainedMonotone(Maintained):
             begins, ends, _, _ = self.graph.sides[side].arrays()
             ways = (tails, heads) if side == "out" else (heads, tails)
             if lost.size:
-                into = self.graph.sides[OPPOSITE[side]].arrays()
+                into = self.lists_of(OPPOSITE[side], lost)
                 self.effort.edges_read += int((into[1][lost] - into[0][lost]).sum())
                 found += self._queued(
                     lambda a, b, q, into=into, lists=(begins, ends): self._module.pull_rows(
@@ -291,7 +296,7 @@ class MaintainedMonotone(Maintained):
         """
         n, weighted = self.graph.vertices, self.reads_weights() and self.graph.weighted
         most = sizes.now.settled_alone if most is None else most
-        if len(self.sides) == 1:
+        if len(self.sides) == 1 and self.reads is NEAR:
             begins, ends, targets, weights = self.graph.sides[self.sides[0]].arrays()
             while starts.size > 0:
                 _, _, edges = self._module.settle(
@@ -313,11 +318,20 @@ class MaintainedMonotone(Maintained):
         n = self.graph.vertices
         if not n or (starts is not None and not np.asarray(starts).size):
             return
-        program = Remembered(self.program, replace(self.state, start=starts), self._position)
-        program.sides = self.sides
+        program = self._remembered(replace(self.state, start=starts))
         self.session.holdings.follow(self.graph.snapshot)
         run = execute(program, self.session, quiet, None, None)
+        self.reads.ran(run)
         self.effort.edges_read += int(run.trace.total("active_edges"))
+
+    def _remembered(self, state: State) -> Remembered:
+        program = Remembered(self.program, state, self._position)
+        program.sides = self.sides
+        return program
+
+    def runs(self) -> Program:
+        self._position = 0
+        return self._remembered(State((), None))
 
     def renumber(self, change: Change) -> None:
         movers, holes, n = change.movers, change.holes, self.graph.vertices
@@ -341,7 +355,7 @@ class MaintainedMonotone(Maintained):
     def _rename_parents(self, movers: Array, holes: Array) -> None:
         """The children of a vertex that has moved are among its neighbours."""
         for side in self.sides:
-            begins, ends, targets, _ = self.graph.sides[side].arrays()
+            begins, ends, targets, _ = self.lists_of(side, holes)
             for mover, hole in zip(movers.tolist(), holes.tolist(), strict=True):
                 near = targets[begins[hole] : ends[hole]]
                 self.parents[near[self.parents[near] == mover]] = hole

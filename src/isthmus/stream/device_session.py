@@ -1,0 +1,70 @@
+"""The session of a stream on a modelled device: what is near stays from batch to batch, and all that is read is counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from isthmus.cache.hot_subgraph import VERTEX_BYTES
+from isthmus.errors import BudgetError, OptionError
+from isthmus.graph.changing import ChangingGraph
+from isthmus.memory import format_size, parse_size
+from isthmus.messages import option
+from isthmus.policies.recipes import recipe as static_recipe
+from isthmus.runtime.budget import parse_share, split_for
+from isthmus.runtime.session import Session
+from isthmus.stream.reads import NEAR, FarReads, Reads
+from isthmus.stream.recipes import StreamRecipe
+
+if TYPE_CHECKING:
+    from isthmus.stream.maintained import Maintained
+
+LEAST = "0%"  # of the edges: runs have the smallest buffers that work; lists that stay near have memory of their own
+
+
+class DeviceSession(Session):
+    """A session on a changing graph, whose edges are far."""
+
+    def __init__(self, graph: ChangingGraph, device: str, recipe: StreamRecipe, threads: int | None) -> None:
+        super().__init__(graph, device=device, memory=LEAST, policy=recipe.runs_by, threads=threads)
+        self.recipe = recipe
+        self.reads: Reads = NEAR
+        self.near_peak = 0
+
+    def begin(self, programs: Sequence[Maintained], memory: str | int | None) -> FarReads:
+        """Split near memory among these programs and the lists that stay near, and count reads from now on."""
+        graph, model = self.graph, self.model
+        assert isinstance(graph, ChangingGraph) and model is not None
+        snapshot, state, besides = graph.snapshot, 0, 0
+        for program in programs:
+            runs = program.runs()
+            if runs is None:
+                raise OptionError(f"{program.name} is not kept current on a device, only on this machine; use device='cpu'")
+            chosen = static_recipe(self.settings.policy, (), len(runs.sides), runs.levels)
+            split = split_for(runs, snapshot, chosen, model, LEAST, 1, self.settings.policy)
+            state, besides = state + split.state, max(besides, split.peak - split.state)
+        weights = snapshot.weighted and any(program.reads_weights() for program in programs)
+        sides = sorted({snapshot.stored(side) for side in ("out", "in")})  # what is followed, and what correction reads
+        entry = snapshot.target_bytes + (snapshot.weight_bytes if weights else 0)
+        index = VERTEX_BYTES * len(sides) * snapshot.vertices if self.recipe.hot else 0
+        room = near_room(memory, model.near.bytes, state + besides + index, len(sides) * snapshot.arcs * entry)
+        room = min(room, 2 * len(sides) * snapshot.arcs * entry)  # more is of no use
+        reads = FarReads(graph, model, self.recipe, sides, weights, room)
+        self.near_peak = state + besides + reads.near_bytes
+        self.reads = self.holdings.outlasting = reads
+        return reads
+
+
+def near_room(memory: str | int | None, device_bytes: int, vertex: int, edge_bytes: int) -> int:
+    """Bytes for lists that stay near: a share of the edges, or what a budget leaves beside `vertex` bytes."""
+    share = re.fullmatch(r"\s*([0-9.]+)\s*%\s*", memory) if isinstance(memory, str) else None
+    if share:
+        return int(edge_bytes * parse_share(share[1]))
+    budget = device_bytes if memory is None else parse_size(memory)
+    if budget < vertex:
+        raise BudgetError(
+            f"the stream needs at least {format_size(vertex)} near memory for its vertices and buffers; got {format_size(budget)}. "
+            f"Give {option('memory', f'{vertex // 10**6 + 1}MB')} or more"
+        )
+    return budget - vertex

@@ -1,0 +1,266 @@
+"""Which lists programs read to stay current, and what that moves: every read of a list by a maintained program comes through here.
+
+On this machine the edges are near, and nothing is counted. On a modelled device (`FarReads`) a read is a use of a list: lists in the hot
+subgraph are hits, others cross the link, by requests or by pages as the stream's recipe says. The loops that correct answers read the
+host's memory either way; the loop of every run, which follows what has improved, reads hits from the hot subgraph itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isthmus.cache.cache import Cache
+from isthmus.cache.hot_subgraph import VERTEX_BYTES, HotSubgraph
+from isthmus.engines.engine import Side
+from isthmus.graph.change import Change
+from isthmus.graph.changing import ChangingGraph
+from isthmus.graph.files import aligned_empty
+from isthmus.kernels.compiling import clock
+from isthmus.link import costs
+from isthmus.link.device import Device
+from isthmus.link.link import Moved
+from isthmus.link.lru_pages import LruPagedLink, LruPages
+from isthmus.link.model import ModelLink
+from isthmus.link.requests import ListSpans
+from isthmus.stream.recipes import StreamRecipe
+
+if TYPE_CHECKING:
+    from isthmus.runtime.execute import Execution
+
+Array = np.ndarray[Any, Any]
+SPARE = 8  # an eighth of the vertices, for which there is room beyond those that exist
+FLAG_BYTES = 4  # that the host reads after a kernel, to know whether to go on
+
+
+@dataclass
+class Transfer:
+    """What a batch moved to a device to read lists. `bytes` and `requests` include those that brought lists into the hot subgraph."""
+
+    bytes: int = 0
+    requests: int = 0
+    hit_edges: int = 0  # read from the hot subgraph
+    miss_edges: int = 0
+    upkeep_bytes: int = 0  # to bring lists into the hot subgraph
+    batch_bytes: int = 0  # changed arcs, which the device needs in any case; not among `bytes`
+    upkeep_seconds: float = 0.0  # of this machine, to keep the hot subgraph up to date
+    modelled: float = 0.0  # seconds on the device
+
+    def add(self, other: Transfer) -> None:
+        for field in fields(self):
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Reads:
+    """Edges are near: nothing is counted."""
+
+    recomputes = False  # answers are computed from scratch for every batch
+    adopts = True  # a vertex that has lost its parent looks for another before it loses its value
+
+    def read(self, side: str, rows: Array, weights: bool, lengths: Array | None = None) -> None:
+        """A kernel reads the lists of these vertices; `lengths`: only so many edges of each."""
+
+    def ran(self, run: Execution) -> None:
+        """A run has followed what was active."""
+
+
+NEAR = Reads()
+
+
+class FarReads(Reads):
+    """Edges are in the memory of a modelled device's host. Not thread-safe."""
+
+    def __init__(
+        self, graph: ChangingGraph, device: Device, recipe: StreamRecipe, sides: list[str], weights: bool, near_bytes: int
+    ) -> None:
+        """`near_bytes` hold lists or pages; the hot subgraph's index comes on top. `weights`: some program reads them."""
+        self._graph, self._device, self._recipe, self._weights = graph, device, recipe, weights
+        self.recomputes, self.adopts = recipe.recomputes, recipe.adopts
+        self._sides = [side for side in ("out", "in") if side in {self._stored(side) for side in sides}]
+        self.hot = self._hot_subgraph(near_bytes) if recipe.hot else None
+        self.pages = LruPages(near_bytes) if recipe.pages else None
+        self.transfer = Transfer()
+        self._link = self.link(self._names(), [])  # counts what correction reads
+        self._seen = self._positions()
+
+    def _stored(self, side: str) -> str:
+        return self._graph.snapshot.stored(side)
+
+    def _names(self) -> list[str]:
+        return [f"{side}.{kind}" for side in self._sides for kind in ("targets", "weights")]
+
+    @property
+    def near_bytes(self) -> int:
+        """Near memory for lists or pages, and the index of the hot subgraph."""
+        if self.hot is not None:
+            return self.hot.bytes
+        return 0 if self.pages is None else self.pages.room * 4096
+
+    def _hot_subgraph(self, near_bytes: int) -> HotSubgraph:
+        snapshot = self._graph.snapshot
+        memory = aligned_empty(near_bytes + VERTEX_BYTES * len(self._sides) * snapshot.vertices, np.uint8)
+        kinds = (snapshot.target_dtype, snapshot.weight_dtype if self._weights else None)
+        lists, team = [snapshot.lists(side) for side in self._sides], self._graph.team
+        return HotSubgraph(self._sides, lists, memory, kinds, team, interval=None, on_read=self._recipe.on_read)
+
+    # For the loop of every run
+
+    def link(self, names: list[str], arrays: list[Array]) -> ModelLink:
+        return ModelLink(arrays, self._device) if self.pages is None else LruPagedLink(arrays, names, self._device, self.pages)
+
+    def cache(self, sides: list[Side]) -> Cache:
+        """The hot subgraph, for programs that follow one side: the loop serves a vertex on all of its sides or on none."""
+        return self.hot if self.hot is not None and len(sides) == 1 else Cache()
+
+    def ran(self, run: Execution) -> None:
+        trace, found = run.trace, self.transfer
+        hits = int(trace.total("hit_edges"))
+        found.add(
+            Transfer(
+                int(trace.total("bytes")), int(trace.total("requests")), hits, int(trace.total("active_edges")) - hits,
+                modelled=run.seconds["modelled"],
+            )
+        )  # fmt: skip
+
+    # For correction
+
+    def read(self, side: str, rows: Array, weights: bool, lengths: Array | None = None) -> None:
+        if not rows.size:
+            return
+        side = self._stored(side)
+        begins, ends, _, _ = self._graph.sides[side].arrays()
+        begins = begins[rows]
+        lengths = ends[rows] - begins if lengths is None else lengths
+        far = np.ones(rows.size, np.bool_)
+        if self.hot is not None:
+            self.hot.use(side, rows)
+            far = self.hot.chunks.held[self.hot.offset(side) + rows.astype(np.int64)] == 0
+            if self.hot.on_read and (not self._weights or weights):
+                whole = far & (lengths == ends[rows] - begins)
+                self._load(self.hot, side, self.hot.admit(side, rows[whole], lengths[whole]))
+        edges, missed = int(lengths.sum()), int(lengths[far].sum())
+        moved = self._link.reads(self._spans(side, begins[far], lengths[far], weights)) if missed else Moved()
+        self._count(moved, edges, missed)
+
+    def _spans(self, side: str, begins: Array, lengths: Array, weights: bool) -> ListSpans:
+        return ListSpans(begins, begins + lengths, self._widths(weights), 2 * self._sides.index(side))
+
+    def _widths(self, weights: bool) -> tuple[int, ...]:
+        snapshot = self._graph.snapshot
+        return (snapshot.target_bytes, snapshot.weight_bytes) if weights and snapshot.weighted else (snapshot.target_bytes,)
+
+    def _count(self, moved: Moved, edges: int, missed: int) -> None:
+        """Count a launch. Its kernel fetches its edges itself; a fault stops it until the page has come."""
+        kernel = float(costs.kernel(self._device, edges, sum(self._widths(self._weights))))
+        seconds = moved.link_seconds + kernel if moved.faults else max(moved.link_seconds, kernel)
+        seconds += float(costs.copy_back(self._device, FLAG_BYTES))
+        self.transfer.add(Transfer(moved.bytes, moved.requests, edges - missed, missed, modelled=seconds))
+
+    def _sent(self, edges: int) -> None:
+        """The changed edges of a batch are copied to the device: both ends, and weights."""
+        size = edges * (self._graph.snapshot.target_bytes + sum(self._widths(self._weights)))
+        if size and not self.recomputes:
+            seconds = float(costs.bulk(self._device, size)) + float(costs.kernel(self._device, edges, sum(self._widths(self._weights))))
+            self.transfer.add(Transfer(batch_bytes=size, modelled=seconds))
+
+    # When the snapshot advances
+
+    def opened(self) -> Transfer:
+        """All programs have their first answers: what that moved. The hot subgraph takes up what was used most."""
+        if self.hot is not None:
+            start = clock()
+            self._replace(self.hot, [])
+            self.transfer.upkeep_seconds += clock() - start
+        return self.end_batch()
+
+    def committed(self, change: Change) -> None:
+        """The edges have changed: bring what is near up to date."""
+        arcs = int(change.out.vertices.size)
+        self._sent(arcs if self._graph.directed else -(-arcs // 2))
+        start = clock()
+        changed = {"out": groups(change.out), "in": groups(change.into)}
+        if self.hot is not None:
+            self._replace(self.hot, [changed[side] for side in self._sides])
+            self.transfer.upkeep_seconds += clock() - start
+        if self.pages is not None:
+            self._written(self.pages, changed)
+
+    def _replace(self, hot: HotSubgraph, changed: list[Array]) -> None:
+        """Refresh lists that have changed, and go over to the hottest ones; they are read by zero-copy, unless the changed arcs suffice."""
+        vertices = self._graph.vertices
+        if vertices > hot.room:
+            hot.grow(vertices + vertices // SPARE + 64)
+        snapshot = self._graph.snapshot
+        fresh = hot.replace([snapshot.lists(side) for side in self._sides], changed)
+        brought = Moved()
+        for side in self._sides:
+            keys = fresh[(fresh >= hot.offset(side)) & (fresh < hot.offset(side) + hot.room)]
+            self._load(hot, side, keys)
+            if keys.size and not hot.on_read:
+                begins, lengths = self._graph.sides[side].arrays()[0], hot.chunks.sizes[keys].astype(np.int64)
+                brought.add(self._link.reads(self._spans(side, begins[keys - hot.offset(side)], lengths, self._weights)))
+        passes = hot.hotness.size * VERTEX_BYTES + 2 * hot.chunks.moved * sum(self._widths(self._weights))
+        seconds = max(brought.link_seconds, float(costs.scan(self._device, passes, 6)))  # ranks, marks, compaction, places, copies
+        self.transfer.add(Transfer(brought.bytes, brought.requests, upkeep_bytes=brought.bytes, modelled=seconds))
+
+    def _load(self, hot: HotSubgraph, side: str, keys: Array) -> None:
+        begins, _, targets, weights = self._graph.sides[side].arrays()
+        hot.chunks.load(keys, hot.offset(side), begins, targets, weights)
+
+    def _positions(self) -> dict[str, tuple[Array, Array, Array]]:
+        """Where lists lie, for pages: a list that moves is written."""
+        if self.pages is None:
+            return {}
+        arrays = {side: self._graph.sides[side].arrays() for side in self._sides}
+        return {side: (begins.copy(), ends.copy(), targets) for side, (begins, ends, targets, _) in arrays.items()}
+
+    def _written(self, pages: LruPages, changed: dict[str, Array]) -> None:
+        widths = dict(zip(("targets", "weights"), self._widths(True), strict=False))
+        for side, (begins, ends, targets, _) in ((side, self._graph.sides[side].arrays()) for side in self._sides):
+            old_begins, old_ends, old_targets = self._seen[side]
+            if targets is not old_targets:
+                for kind in widths:
+                    pages.forget(f"{side}.{kind}")
+                continue
+            same = min(old_begins.size, begins.size, self._graph.vertices)
+            moved = (begins[:same] != old_begins[:same]) | (ends[:same] != old_ends[:same])
+            rows = np.union1d(np.flatnonzero(moved), changed[side])
+            rows = rows[ends[rows] > begins[rows]]
+            for kind, width in widths.items():
+                pages.written(f"{side}.{kind}", begins[rows] * width, (ends[rows] - begins[rows]) * width)
+        self._seen = self._positions()
+
+    def renumbered(self, change: Change) -> None:
+        """Vertices have left, and others have their numbers: nothing near is what it was."""
+        if change.removed.size:
+            self.forget()
+            if self.hot is not None:
+                self.hot.renumber(change.movers, change.holes, self._graph.vertices)
+
+    def forget(self) -> None:
+        """Let go of all that is near: it is not what the snapshot has."""
+        if self.hot is not None:
+            self.hot.forget()
+        if self.pages is not None:
+            for name in self._names():
+                self.pages.forget(name)
+            self._seen = self._positions()
+
+    def end_batch(self) -> Transfer:
+        """What the batch moved; the next one begins."""
+        start = clock()
+        if self.hot is not None:
+            self.hot.end_period()
+            self.transfer.upkeep_seconds += clock() - start
+        found, self.transfer = self.transfer, Transfer()
+        return found
+
+
+def groups(changes: Any) -> Array:
+    """The vertices whose lists change, each once."""
+    return np.asarray(changes.vertices[changes.cuts[:-1]])

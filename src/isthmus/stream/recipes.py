@@ -1,0 +1,53 @@
+"""Recipes of streams on a device: how lists are read that programs need to stay current (Grapin, section 7, and what it is compared with).
+
+| recipe | a vertex whose tree edge is gone | lists |
+|---|---|---|
+| `auto` | looks for another parent first | by zero-copy, and kept in the hot subgraph when they are read |
+| `grapin` | loses its value | by zero-copy; the hot subgraph is loaded when the snapshot advances |
+| `grapin-zc` | loses its value | by zero-copy |
+| `grapin-page` | loses its value | through pages of 4 KB, the least recently used evicted |
+| `grapin-recompute` | everything is computed from scratch | by zero-copy |
+
+All but the first are as published. Vertices without a value hear from their in-neighbours in all of them; Grapin's release lets every
+reached vertex send again instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from isthmus.errors import OptionError
+
+
+@dataclass(frozen=True)
+class StreamRecipe:
+    """A way to keep answers current on a device. Runs from given vertices use the recipe `runs_by`."""
+
+    name: str
+    words: str
+    hot: bool = False
+    on_read: bool = False  # the hot subgraph keeps lists when they are read
+    pages: bool = False
+    recomputes: bool = False
+    adopts: bool = False  # a vertex that has lost its parent looks for another before it loses its value
+    runs_by: str = "emogi"
+
+
+RECIPES = {
+    recipe.name: recipe
+    for recipe in (
+        StreamRecipe("auto", "lists that are read stay near while they are used often", hot=True, on_read=True, adopts=True),
+        StreamRecipe("grapin", "lists used often are loaded after every batch, others are read directly", hot=True),
+        StreamRecipe("grapin-zc", "lists are read directly"),
+        StreamRecipe("grapin-page", "lists are read through 4 KB pages, of which some stay near", pages=True),
+        StreamRecipe("grapin-recompute", "every batch from scratch, lists are read directly", recomputes=True),
+    )
+}
+DEFAULT = "auto"
+
+
+def stream_recipe(name: str | None) -> StreamRecipe:
+    """The recipe of that name; None: the default."""
+    if name is not None and name not in RECIPES:
+        raise OptionError(f"policy: expected one of {', '.join(RECIPES)} for a stream on a device, got {name!r}")
+    return RECIPES[name or DEFAULT]

@@ -1,0 +1,140 @@
+"""Streams on a modelled device: every recipe keeps the answers of this machine, and what it reads is counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.stream.edits import Model
+
+import isthmus as ist
+from isthmus.errors import BudgetError, OptionError
+from isthmus.link.lru_pages import PAGE, LruPages
+from isthmus.stream.recipes import RECIPES
+
+DEVICE = "model:rtx2080ti"
+
+
+def programs(source: Any) -> list[Any]:
+    """All monotone ones, with their sides, weights and levels."""
+    return [
+        ist.SSSP(source=source), ist.BFS(source=source), ist.WeaklyConnectedComponents(), ist.WidestPath(source=source),
+        ist.MultiSourceBFS(sources=[source], name="many"),
+    ]  # fmt: skip
+
+
+def filled(result: Any) -> Any:
+    return np.ma.filled(result.values, -1).tolist() if np.ma.isMaskedArray(result.values) else np.asarray(result.values).tolist()
+
+
+@pytest.mark.parametrize("policy", RECIPES)
+@pytest.mark.parametrize(("seed", "memory"), [(1, "10%"), (2, "60%"), (4, "0%"), (6, "200%")])
+def test_answers_are_those_of_this_machine(policy: str, seed: int, memory: str) -> None:
+    """After every batch, also when vertices come and go."""
+    model = Model(seed, 60)
+    graph, source = model.graph(), model.source
+    with (
+        ist.stream(graph, programs(source)) as here,
+        ist.stream(graph, programs(source), device=DEVICE, policy=policy, memory=memory) as there,
+    ):
+        for _ in range(6):
+            batch = model.batch()
+            here.apply(**batch)
+            report = there.apply(**batch)
+            for name in here:
+                assert filled(here[name]) == filled(there[name]), (policy, name, report.number)
+            assert report.transfer is not None and report.transfer.modelled >= 0
+        assert there.check() == here.check()
+
+
+def grown(policy: str, memory: str, threads: int | None = None, batches: int = 6) -> list[Any]:
+    """Transfers of some batches on a graph of some thousand edges."""
+    draw = np.random.default_rng(5)
+    ends = [draw.integers(0, 600, 9000) ** 2 // 600 for _ in range(2)]  # some vertices have many edges
+    weights = draw.integers(1, 99, 9000).astype(np.int32)
+    graph = ist.read((*ends, weights), directed=False, parallel="min")
+    found = []
+    with ist.stream(graph, [ist.SSSP(source=0)], device=DEVICE, policy=policy, memory=memory, threads=threads) as live:
+        for _ in range(batches):
+            chosen = draw.integers(0, 9000, 60)
+            inserts = (draw.integers(0, 600, 60), draw.integers(0, 600, 60), draw.integers(1, 99, 60).astype(np.int32))
+            found.append(live.apply(inserts=inserts, deletes=(ends[0][chosen], ends[1][chosen])).transfer)
+        assert live.check() == {}
+    return found
+
+
+def total(transfers: list[Any], name: str) -> int:
+    return sum(getattr(each, name) for each in transfers)
+
+
+def test_what_each_recipe_saves() -> None:
+    moved = {policy: grown(policy, "30%") for policy in RECIPES}
+    bytes_of = {policy: total(each, "bytes") for policy, each in moved.items()}
+    assert bytes_of["grapin-zc"] < bytes_of["grapin-recompute"] / 3, "only what is affected is read"
+    assert bytes_of["auto"] < 0.8 * bytes_of["grapin-zc"], "lists that are read stay near"
+    assert bytes_of["grapin-page"] > bytes_of["grapin-zc"], "a page for every list"
+    assert total(moved["auto"], "hit_edges") > 0 and total(moved["grapin"], "hit_edges") > 0
+    assert total(moved["grapin-zc"], "hit_edges") == total(moved["grapin-recompute"], "hit_edges") == 0
+    assert total(moved["grapin"], "upkeep_bytes") > 0 == total(moved["auto"], "upkeep_bytes")
+    reads = {policy: total(each, "hit_edges") + total(each, "miss_edges") for policy, each in moved.items()}
+    assert reads["grapin"] == reads["grapin-zc"] == reads["grapin-page"], "the cache changes what moves, not what is read"
+    assert all(each.batch_bytes > 0 for each in moved["auto"]) and total(moved["grapin-recompute"], "batch_bytes") == 0
+
+
+def test_counts_repeat() -> None:
+    once, again = (grown("auto", "10%") for _ in range(2))
+    for first, second in zip(once, again, strict=True):
+        assert {**first.as_dict(), "upkeep_seconds": 0} == {**second.as_dict(), "upkeep_seconds": 0}
+
+
+def test_zero_copy_is_counted_by_requests() -> None:
+    """A star whose centre loses one edge: the orphan's list is read, and nothing else but its former parent's messages."""
+    leaves = np.arange(1, 101)
+    graph = ist.read((np.zeros(100, np.int64), leaves), directed=True)
+    with ist.stream(graph, [ist.BFS(source=0)], device=DEVICE, policy="grapin-zc") as live:
+        assert live.opened is not None and live.opened.miss_edges == 100
+        report = live.apply(deletes=([0], [7]))
+        assert report.transfer is not None
+        assert (report.transfer.miss_edges, report.transfer.bytes) == (0, 0), "the orphan has no edges left"
+        report = live.apply(inserts=([5], [7]))
+        assert report.transfer is not None and report.transfer.bytes == 0, "an inserted arc is part of the batch"
+        assert report.transfer.batch_bytes == 8
+
+
+def test_pages_are_evicted_by_age_and_dropped_when_written() -> None:
+    pages = LruPages(2 * PAGE)
+
+    def read(*numbers: int) -> tuple[int, int]:
+        return pages.read("out", np.array(numbers) * PAGE + 5, np.full(len(numbers), 9))
+
+    assert read(0, 1) == (2, 1) and read(0, 1) == (0, 0)
+    assert read(5) == (1, 1), "0 goes, as it has the lower number among equally old ones"
+    assert read(1) == (0, 0) and read(0) == (1, 1) and read(1) == (0, 0) and read(5) == (1, 1)
+    assert pages.read("in", np.array([3]), np.array([2 * PAGE])) == (3, 2), "three pages, more than there is room for"
+    assert read(7, 9) == (2, 2) and pages.near_bytes == 2 * PAGE
+    pages.written("out", np.array([7 * PAGE]), np.array([1]))
+    assert read(9) == (0, 0) and read(7) == (1, 1)
+    pages.forget("out")
+    assert pages.near_bytes == 0 and read(7) == (1, 1)
+    assert LruPages(0).read("out", np.array([0]), np.array([1])) == (1, 1)
+
+
+def test_near_memory_is_kept() -> None:
+    graph = Model(3, 60).graph()
+    with ist.stream(graph, [ist.SSSP(source=0)], device=DEVICE, memory="2MB") as live:
+        assert live.session.near_peak <= 2_000_000  # type: ignore[attr-defined]
+    with pytest.raises(BudgetError, match=r"the stream needs at least .* near memory .* Give memory="):
+        ist.stream(graph, [ist.SSSP(source=0)], device=DEVICE, memory="1kB")
+
+
+def test_misuse() -> None:
+    graph = Model(3, 60).graph()
+    with pytest.raises(OptionError, match=r"policy: expected one of auto, grapin, .*, got 'emogi'"):
+        ist.stream(graph, device=DEVICE, policy="emogi")
+    with pytest.raises(OptionError, match="policy: recipes of streams are for modelled devices"):
+        ist.stream(graph, policy="grapin")
+    with pytest.raises(OptionError, match="core_number is not kept current on a device"):
+        ist.stream(graph, [ist.CoreNumber()], device=DEVICE)
+    with pytest.raises(OptionError, match="device: expected one of"):
+        ist.stream(graph, device="gpu")
