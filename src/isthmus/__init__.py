@@ -27,6 +27,7 @@ _WHERE = {
     "stream": ("isthmus.stream.opening", "stream"),
     "make_workload": ("isthmus.stream.making", "make_workload"),
     "compare": ("isthmus.runtime.compare", "compare"),
+    "compare_streams": ("isthmus.stream.compare", "compare_streams"),
     "plan": ("isthmus.runtime.plan", "plan"),
     "algorithm": ("isthmus.programs.algorithm", "algorithm"),
     "monotone": ("isthmus.programs.declared", "monotone"),
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from isthmus.runtime.plan import plan
     from isthmus.runtime.public import run
     from isthmus.runtime.session import Session, session
+    from isthmus.stream.compare import compare_streams
     from isthmus.stream.making import make_workload
 
 

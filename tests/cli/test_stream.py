@@ -298,3 +298,22 @@ def test_a_live_line_on_a_terminal(stores: Path) -> None:
         assert len(json.loads(process.stdout.read())["batches"]) == 3
     os.close(terminal)
     assert b"waiting for changes" in seen or b"batch" in seen
+
+
+def test_a_modelled_device(call: Any, tmp_path: Path) -> None:
+    call("make-workload", "g.isthmus", "--batches", 2, "--size", 60, "--seed", 1, "-o", tmp_path / "w.parquet")
+    where = ["--device", "model:rtx2080ti", "--memory", "20%"]
+    given = ["g.isthmus", "--program", "sssp:source=0", "--updates", tmp_path / "w.parquet", *where]
+    done = call(*given, "--policy", "grapin-zc", "--check", "--json")
+    assert done.code == 0, done.err
+    assert (done.json["device"], done.json["policy"], done.json["check"]["ok"]) == ("model:rtx2080ti", "grapin-zc", True)
+    assert done.json["transfer"]["bytes"] == sum(each["transfer"]["bytes"] for each in done.json["batches"]) > 0
+    plain = call(*given)
+    assert plain.code == 0 and "to model:rtx2080ti by auto" in " ".join(plain.out.split())
+    found = call("compare", *given, "--json")
+    assert found.code == 0, found.err
+    assert [run["recipe"] for run in found.json["runs"]] == ["auto", "grapin", "grapin-zc", "grapin-page", "grapin-recompute"]
+    assert found.json["runs"][2]["transfer"]["bytes"] == done.json["transfer"]["bytes"], "the same stream moves the same"
+    shown = call("compare", *given, "--policies", "auto,grapin-zc")
+    assert shown.code == 0 and "Answers agree" in shown.out and "grapin-page" not in shown.out
+    assert call(*given[:-4], "--policy", "grapin").code == 2

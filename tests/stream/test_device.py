@@ -123,9 +123,27 @@ def test_pages_are_evicted_by_age_and_dropped_when_written() -> None:
 def test_near_memory_is_kept() -> None:
     graph = Model(3, 60).graph()
     with ist.stream(graph, [ist.SSSP(source=0)], device=DEVICE, memory="2MB") as live:
-        assert live.session.near_peak <= 2_000_000  # type: ignore[attr-defined]
+        assert 0 < live.near_peak <= 2_000_000 and (live.device, live.policy) == (DEVICE, "auto")
     with pytest.raises(BudgetError, match=r"the stream needs at least .* near memory .* Give memory="):
         ist.stream(graph, [ist.SSSP(source=0)], device=DEVICE, memory="1kB")
+
+
+def test_a_comparison(tmp_path: Any) -> None:
+    graph = Model(3, 60).graph()
+    updates = tmp_path / "u.csv"
+    updates.write_text("op,source,target,weight\n" + "".join(f"insert,{7 * k},{7 * k + 7},1\n" for k in range(40)))
+    found = ist.compare_streams(graph, [ist.SSSP(source=0), ist.BFS(source=0)], updates, device=DEVICE, batch=10)
+    assert list(found.runs) == list(RECIPES) and {run.batches for run in found.runs.values()} == {4}
+    rows = {run["recipe"]: run for run in found.summary()["runs"]}
+    assert found.summary()["fastest"] in rows and rows["grapin-zc"]["hits"] == 0
+    assert rows["grapin-recompute"]["transfer"]["bytes"] > rows["grapin-zc"]["transfer"]["bytes"]
+    assert all(run["near_peak"] > 0 and run["ratio"] > 0 and run["opening"]["bytes"] > 0 for run in rows.values())
+    for wrong, message in (({"device": "cpu"}, "device: expected a modelled device"), ({"policies": ["emogi"]}, "policy: expected one of"),
+                           ({"policies": []}, "policies: expected at least one")):  # fmt: skip
+        with pytest.raises(OptionError, match=message):
+            ist.compare_streams(graph, [], updates, **{"device": DEVICE, **wrong})
+    with pytest.raises(OptionError, match="updates: expected a file"):
+        ist.compare_streams(graph, [], "-", device=DEVICE)
 
 
 def test_misuse() -> None:

@@ -25,6 +25,7 @@ from isthmus.runtime.result import shown
 from isthmus.stream.changes import save_changes
 from isthmus.stream.live import PARTS, BatchReport
 from isthmus.stream.opening import stream
+from isthmus.stream.reads import Transfer
 from isthmus.stream.recovery import NAME
 
 if TYPE_CHECKING:
@@ -97,9 +98,9 @@ class Follower:
     """A stream on a store, as a command."""
 
     def __init__(
-        self, store: Path, programs: list[str] | None, outputs: Outputs, log: Path | None, log_size: str | None, memory: str | None,
-        threads: int | None,
-    ) -> None:  # fmt: skip
+        self, store: Path, programs: list[str] | None, outputs: Outputs, log: Path | None, log_size: str | None, **how: Any
+    ) -> None:
+        """`how`: memory, threads, device and policy, as for a stream."""
         outputs.check(log is not None and (log / NAME).exists())
         self._outputs, self._reports, self._checks = outputs, list[BatchReport](), list[dict[str, str]]()
         self._date, self._begin = repeat.now(), time.perf_counter()
@@ -107,7 +108,7 @@ class Follower:
             self._origin = origin_of(graph, self._date)
             wanted = None if programs is None else [parse(text, graph) for text in programs]
             notes_about(wanted or [], graph)
-            self._live = stream(graph, wanted, log=log, log_size=log_size, threads=threads, memory=memory)
+            self._live = stream(graph, wanted, log=log, log_size=log_size, **how)
         self._log = self._live.log
         self._told = 0  # notes that were printed
         self._opened = time.perf_counter() - self._begin
@@ -184,7 +185,8 @@ class Follower:
             "batches": rows,
             "graph": {"vertices": graph.vertices, "edges": graph.edges, "edge_bytes": graph.edge_bytes},
             "programs": {name: self._described(name) for name in live},
-            "device": "cpu",
+            "device": live.device,
+            **self._transfer(),
             "changes": changes,
             "rate": changes / applied if applied else None,
             "arrival_rate": changes / sum(arrived) if arrived and all(arrived) else None,  # type: ignore[arg-type]
@@ -197,6 +199,15 @@ class Follower:
             "failed": None if failed is None else str(failed),
             "repeat": {**self._origin, "updates": updates},
         }  # fmt: skip
+
+    def _transfer(self) -> dict[str, Any]:
+        """What has moved to a modelled device."""
+        if self._live.opened is None:
+            return {}
+        total = Transfer()
+        for report in self._reports:
+            total.add(report.transfer or Transfer())
+        return {"policy": self._live.policy, "opening": self._live.opened.as_dict(), "transfer": total.as_dict()}
 
     def _with_checks(self) -> list[tuple[BatchReport, dict[str, str] | None]]:
         checks: list[dict[str, str] | None] = [*self._checks[: len(self._reports)]]
@@ -216,6 +227,8 @@ class Follower:
             ("graph now", f"{graph['vertices']:,} vertices, {graph['edges']:,} edges"),
             ("time", f"{seconds['total']:.3f} s (opening {seconds['open']:.3f}, {split})"),
         ]
+        if "transfer" in summary:
+            rows.append(("moved", moved_in_words(summary)))
         if summary["rate"]:
             rows.append(("rate", pace(summary["rate"], summary["arrival_rate"], summary["keeps_up"])))
         for name, each in summary["programs"].items():
@@ -243,6 +256,17 @@ def origin_of(graph: Graph, date: str) -> dict[str, Any]:
 def notes_about(wanted: list[Any], graph: Graph) -> None:
     if not graph.weighted and any(each.algorithm.name == "sssp" for each in wanted):
         warn("the graph has no weights: every edge counts as 1")
+
+
+def moved_in_words(summary: dict[str, Any]) -> str:
+    """What the batches moved to a modelled device."""
+    moved = summary["transfer"]
+    read = moved["hit_edges"] + moved["miss_edges"]
+    hits = f", {100 * moved['hit_edges'] / read:.1f} % of the edges read were near" if moved["hit_edges"] else ""
+    return (
+        f"{format_size(moved['bytes'])} to {summary['device']} by {summary['policy']}, {short_count(moved['requests'])} requests{hits}; "
+        f"{moved['modelled']:.6f} s modelled"
+    )
 
 
 def batches(count: int) -> str:

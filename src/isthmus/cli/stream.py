@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from isthmus.cli import listing, workload
-from isthmus.cli.options import RUNNING, Json, Memory, StorePath, Threads
+from isthmus.cli import listing, stream_compare, workload
+from isthmus.cli.options import RUNNING, Json, StorePath, Threads
 from isthmus.cli.wanted import SYNTAX
 
 FOLLOW = "follow"  # the command that is meant where no other one is named
@@ -52,6 +52,22 @@ LogSizeOption = Annotated[
     str | None,
     typer.Option(metavar="SIZE", help="Length of the log after which the graph is saved there. Default: half the edges, at least 64MB."),
 ]
+DeviceOption = Annotated[str, typer.Option(help="auto, cpu, or model:NAME for a modelled GPU.", rich_help_panel=RUNNING)]
+PolicyOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RECIPE", rich_help_panel=RUNNING,
+        help="How a modelled GPU reads lists: auto, grapin, grapin-zc, grapin-page or grapin-recompute. Default: auto.",
+    ),
+]  # fmt: skip
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE", rich_help_panel=RUNNING,
+        help="Memory limit, such as 512MB. Default: 60 % of the available memory. With --device model:NAME, its near memory, or a share "
+        "of the edges for lists that stay near, such as 10%.",
+    ),
+]  # fmt: skip
 OverwriteOption = Annotated[
     bool, typer.Option("--overwrite", help="Replace an existing store, and files of --changes.", rich_help_panel=RUNNING)
 ]
@@ -81,7 +97,8 @@ def follow(
     store: StorePath, updates: UpdatesOption, program: Programs = None, format: FormatOption = None, batch: BatchOption = None,
     window: WindowOption = None, changes: ChangesOption = None, changes_format: ChangesFormat = "parquet", check: CheckOption = False,
     strict: StrictOption = False, output: SaveOption = None, log: LogOption = None, log_size: LogSizeOption = None,
-    memory: Memory = None, threads: Threads = None, overwrite: OverwriteOption = False, json: Json = False,
+    device: DeviceOption = "auto", policy: PolicyOption = None, memory: MemoryOption = None, threads: Threads = None,
+    overwrite: OverwriteOption = False, json: Json = False,
 ) -> None:  # fmt: skip
     """Follow changes of a graph, and keep the answers of algorithms current.
 
@@ -91,8 +108,19 @@ def follow(
 
     how = {"batch": batch, "window": None if window is None else duration(window), "format": format, "strict": strict}
     outputs = Outputs(changes, changes_format, output, overwrite, json)
-    with Follower(store, program or None, outputs, log, log_size, memory=memory, threads=threads) as follower:
+    how_far = {"memory": memory, "threads": threads, "device": device, "policy": policy}
+    with Follower(store, program or None, outputs, log, log_size, **how_far) as follower:
         follower.run(updates, check, how)
+
+
+def compare(
+    store: StorePath, updates: UpdatesOption, program: Programs = None, format: FormatOption = None, batch: BatchOption = None,
+    window: WindowOption = None, device: stream_compare.DeviceOption = "model:rtx2080ti", memory: stream_compare.NearOption = "10%",
+    policies: stream_compare.PoliciesOption = None, threads: Threads = None, json: Json = False,
+) -> None:  # fmt: skip
+    """Compare recipes of streams on a modelled device: what each of them moves for the same changes."""
+    how = {"batch": batch, "window": None if window is None else duration(window), "format": format}
+    stream_compare.compared(store, updates, program or [], how, device, memory, policies, threads, json)
 
 
 def duration(text: str) -> float:
@@ -118,5 +146,6 @@ def register(app: typer.Typer) -> None:
         pass
 
     group.command(FOLLOW, cls=Command, hidden=True, no_args_is_help=True)(follow)
+    group.command("compare", cls=listing.Command, no_args_is_help=True)(compare)
     group.command("make-workload", cls=listing.Command, no_args_is_help=True)(workload.make_workload)
     app.add_typer(group, name="stream")

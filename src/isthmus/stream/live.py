@@ -28,7 +28,7 @@ from isthmus.kernels.compiling import clock
 from isthmus.memory import Budget
 from isthmus.messages import option
 from isthmus.programs.program import Program
-from isthmus.runtime.device import device_of
+from isthmus.runtime.device import device_of, name_of
 from isthmus.runtime.session import Session
 from isthmus.stream.batch import edits_in_order, edits_of
 from isthmus.stream.checking import differences
@@ -159,6 +159,20 @@ class Live:
     def graph_bytes(self) -> int:
         """Memory that the graph takes."""
         return sum(side.bytes for side in {id(side): side for side in self.graph.sides.values()}.values())
+
+    @property
+    def device(self) -> str:
+        return name_of(self.session.settings.device, self.session.model)
+
+    @property
+    def policy(self) -> str | None:
+        """The recipe of a stream on a modelled device."""
+        return self.session.recipe.name if isinstance(self.session, DeviceSession) else None
+
+    @property
+    def near_peak(self) -> int:
+        """Near memory of a modelled device that the stream takes at its opening: programs, buffers, and lists that stay near."""
+        return self.session.near_peak if isinstance(self.session, DeviceSession) else 0
 
     def __getitem__(self, name: str) -> LiveResult:
         """The result of a program after the last batch that was acknowledged."""

@@ -81,7 +81,7 @@ class FarReads(Reads):
         """`near_bytes` hold lists or pages; the hot subgraph's index comes on top. `weights`: some program reads them."""
         self._graph, self._device, self._recipe, self._weights = graph, device, recipe, weights
         self.recomputes, self.adopts = recipe.recomputes, recipe.adopts
-        self._sides = [side for side in ("out", "in") if side in {self._stored(side) for side in sides}]
+        self._sides: list[str] = [side for side in ("out", "in") if side in {self._stored(side) for side in sides}]
         self.hot = self._hot_subgraph(near_bytes) if recipe.hot else None
         self.pages = LruPages(near_bytes) if recipe.pages else None
         self.transfer = Transfer()
