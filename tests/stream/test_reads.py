@@ -1,4 +1,7 @@
-"""Streams on a modelled device: every recipe keeps the answers of this machine, and what it reads is counted."""
+"""Streams on a modelled device: every recipe keeps the answers of this machine, and what it reads is counted.
+
+Tests `stream/reads.py`, `stream/recipes.py`, `stream/device_session.py`, `stream/compare.py` and `link/lru_pages.py`.
+"""
 
 from __future__ import annotations
 
