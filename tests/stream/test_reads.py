@@ -14,6 +14,7 @@ from tests.stream.edits import Model
 import isthmus as ist
 from isthmus.errors import BudgetError, OptionError
 from isthmus.link.lru_pages import PAGE, LruPages
+from isthmus.stream.monotone import MaintainedMonotone
 from isthmus.stream.recipes import RECIPES
 
 DEVICE = "model:rtx2080ti"
@@ -129,6 +130,27 @@ def test_near_memory_is_kept() -> None:
         assert 0 < live.near_peak <= 2_000_000 and (live.device, live.policy) == (DEVICE, "auto")
     with pytest.raises(BudgetError, match=r"the stream needs at least .* near memory .* Give memory="):
         ist.stream(graph, [ist.SSSP(source=0)], device=DEVICE, memory="1kB")
+
+
+@pytest.mark.parametrize("policy", ["auto", "grapin", "grapin-page"])
+def test_a_batch_that_is_undone_leaves_nothing_near(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists that were patched for the failed batch are not what the graph has."""
+    model = Model(2, 60)
+    with ist.stream(model.graph(), [ist.SSSP(source=model.source)], device=DEVICE, policy=policy, memory="60%") as live:
+        live.apply(**model.batch())
+        compute = MaintainedMonotone.compute
+
+        def fail(self: Any, change: Any) -> None:
+            compute(self, change)
+            raise RuntimeError("stopped")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(MaintainedMonotone, "compute", fail)
+            with pytest.raises(RuntimeError, match="stopped"):
+                live.apply(inserts=[(model.source, v, 1) for v in sorted(model.vertices)[1:9]])
+        for _ in range(3):
+            live.apply(**model.batch())
+            assert live.check() == {}
 
 
 def test_a_comparison(tmp_path: Any) -> None:

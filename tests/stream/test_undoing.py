@@ -1,4 +1,4 @@
-"""A batch on which a program fails is undone (`Live.apply`): graph and results are as before it, and the next batch is exact."""
+"""A batch on which a program fails is undone (`stream/live.py`): graph and results are as before it, and the next batch is exact."""
 
 from __future__ import annotations
 
