@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 import pytest
+from numba.core.caching import NullCache
 
 from isthmus.kernels import compile, compiling, kept
+from isthmus.kernels.atomics import atomic_cas, atomic_exchange, atomic_load
 
 KERNELS = Path(compile.__file__).parent
 
@@ -158,3 +161,45 @@ def test_a_closure_is_refused() -> None:
 
     with pytest.raises(TypeError, match="a kernel must not be a closure"):
         compile.kernel(times)
+
+
+def taken(words: Any, v: int) -> Any:
+    while True:
+        word = atomic_load(words, v)
+        if word != 9 and atomic_cas(words, v, word, np.uint32(9)) == word:
+            return word
+
+
+def improved(y: float, v: int, state: Any) -> bool:
+    """Writes under a lock, as maintained programs do; LLVM does not remove the reference counts of such a function."""
+    if not y < state[1][v]:
+        return False
+    words = state[0]
+    word = lock(words, v)
+    better = y < state[1][v]
+    if better:
+        state[1][v] = y
+        word = np.uint32(v)
+    atomic_exchange(words, v, word)
+    return better  # type: ignore[no-any-return]
+
+
+lock = taken
+
+
+@pytest.mark.parametrize(("make", "counted"), [(compile.program_inline, False), (numba.njit, True)])
+def test_functions_of_programs_count_no_references(make: Any, counted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An addition to a counter that all threads share would cost more than the edge."""
+    inner, function = make(taken), make(improved)
+    inner._cache = function._cache = NullCache()
+    monkeypatch.setitem(globals(), "lock", inner)
+
+    @numba.njit
+    def outer(state: Any, count: int) -> int:
+        total = 0
+        for v in range(count):
+            total += function(0.5, v, state)
+        return total
+
+    assert outer((np.arange(5, dtype=np.uint32), np.arange(5.0)), 5) == 4
+    assert ("call void @NRT_incref" in "".join(function.inspect_llvm().values())) == counted

@@ -134,8 +134,12 @@ def program_kernel(function: Any) -> Any:
 
 
 def program_inline(function: Any) -> Any:
-    """As `inline`, for a function of a program's own module that its loops call."""
-    return compiled(function, {"error_model": "numpy", "no_cpython_wrapper": True})
+    """As `inline`, for a function of a program's own module that its loops call.
+
+    It cannot make arrays. So it need not count references to those it gets: atomic additions for each array and edge, to counters that
+    all threads share. (LLVM removes them only from functions without loops.)
+    """
+    return compiled(function, {"error_model": "numpy", "no_cpython_wrapper": True, "_nrt": False})
 
 
 def compiled(function: Any, options: dict[str, Any]) -> Any:
