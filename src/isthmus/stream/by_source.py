@@ -68,6 +68,12 @@ class MaintainedBySource(Maintained):
             sum(each.correction for each in efforts), sum(each.computation for each in efforts),
         )  # fmt: skip
 
+    def near_bytes(self, vertices: int) -> int:
+        return sum(part.near_bytes(vertices) for part in self._each)
+
+    def running(self) -> Program:
+        return self._each[0].running()
+
     def renumber(self, change: Change) -> None:
         for part in self._each:
             part.renumber(change)

@@ -26,6 +26,11 @@ from isthmus.stream.maintained import Array, Effort
 class MaintainedCores(MaintainedCounts):
     """Core numbers, and how many neighbours support each."""
 
+    @property
+    def more_bytes(self) -> int:
+        """Supports, stages, what is left, two queues, degrees."""
+        return 8 + 1 + 8 + 4 + 4 + 8 * len(self.sides)
+
     def _from_scratch(self) -> Program:
         return CoreNumber(self.graph.directed, self.graph.self_loops > 0)
 

@@ -14,11 +14,16 @@ from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime.execute import execute
 from isthmus.runtime.options import quiet
 from isthmus.runtime.session import Session
-from isthmus.stream.maintained import Array, Differences, Maintained
+from isthmus.stream.maintained import DIFFERENCE, Array, Differences, Maintained, with_spare
 
 
 class MaintainedCounts(Maintained):
     """A whole number for each vertex, 0 for a new one, whatever the edges' direction."""
+
+    @property
+    def more_bytes(self) -> int:
+        """Per vertex, beside the numbers and the list of those that have changed."""
+        return 0
 
     def __init__(self, program: Program, session: Session, name: str | None = None) -> None:
         super().__init__(session)
@@ -45,7 +50,7 @@ class MaintainedCounts(Maintained):
         run = execute(self._from_scratch(), self.session, quiet, None, None)
         self._values = run.columns[self.main].astype(np.int64)
         self._changes, self._count = np.empty(0, np.uint32), np.zeros(1, np.int64)
-        self._make_room(n, n + n // 8 + 64)
+        self._make_room(n, with_spare(n))
 
     def _make_room(self, used: int, room: int) -> None:
         noted = self._changes[: int(self._count[0])]
@@ -69,6 +74,13 @@ class MaintainedCounts(Maintained):
     def _noted(self) -> tuple[Array, Array, Array]:
         """Marks of the vertices that have changed, their list and its length."""
         return self._changed, self._changes, self._count
+
+    def near_bytes(self, vertices: int) -> int:
+        """Also differences of this batch and the last, the published numbers, and those of a run from scratch."""
+        return (8 + 1 + 4 + self.more_bytes) * with_spare(vertices) + vertices * (2 * DIFFERENCE + 8 + 8)
+
+    def running(self) -> Program:
+        return self._from_scratch()
 
     def renumber(self, change: Change) -> None:
         self._values[change.holes] = self._values[change.movers]

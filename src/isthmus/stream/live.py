@@ -15,7 +15,7 @@ import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -41,7 +41,7 @@ from isthmus.stream.publication import Publication
 from isthmus.stream.reads import FarReads, Transfer
 from isthmus.stream.recipes import stream_recipe
 from isthmus.stream.records import Place
-from isthmus.stream.room import check_room
+from isthmus.stream.room import check_room, room_for_runs
 from isthmus.stream.sources import open_updates
 from isthmus.stream.tables import edits_of_table
 from isthmus.stream.unlogged import Unlogged
@@ -134,6 +134,9 @@ class Live:
             asked = [(maintained(wanted, self.session), wanted) for wanted in programs]
             if isinstance(self.session, DeviceSession):
                 self._far = self.session.begin([program for program, _ in asked], memory)
+            else:
+                near = self.graph, self.graph_bytes, [program for program, _ in asked], self.budget, self.session.team.size
+                self.session.settings = replace(self.session.settings, memory=room_for_runs(*near))
             for program, wanted in asked:
                 self._add(program)
                 self.asked[program.name] = wanted

@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+DIFFERENCE = 4 + 8 + 8  # bytes of a vertex with its value before and after
+
+
+def with_spare(vertices: int) -> int:
+    """Entries of arrays that have room for new vertices."""
+    return vertices + vertices // 8 + 64
+
 
 @dataclass
 class Effort:
@@ -154,6 +161,14 @@ class Maintained(ABC):
     @abstractmethod
     def publish(self) -> tuple[Differences, ...]:
         """Bring the published arrays up to date; returns what has changed in each of them."""
+
+    @abstractmethod
+    def near_bytes(self, vertices: int) -> int:
+        """Memory of all arrays, also of those that a batch needs which changes all values, and of what is published and replaced."""
+
+    @abstractmethod
+    def running(self) -> Program:
+        """A program like those that it runs, for its needs of memory; asked before anything was computed."""
 
     def reached(self) -> Any:
         """What the figures of a result tell about the last batch that its arrays do not, such as the bound on the error."""

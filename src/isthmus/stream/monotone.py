@@ -22,12 +22,12 @@ from isthmus.kernels import correction, skeleton
 from isthmus.kernels.compiling import clock
 from isthmus.kernels.packed import DELETE, REWEIGH
 from isthmus.programs.declared import Monotone
-from isthmus.programs.dependencies import NOBODY, Remembered, first_values, with_room, worst
+from isthmus.programs.dependencies import NOBODY, STATE_BYTES, Remembered, first_values, with_room, worst
 from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime.execute import execute
 from isthmus.runtime.options import quiet
 from isthmus.runtime.session import Session
-from isthmus.stream.maintained import Array, Differences, Effort, Maintained
+from isthmus.stream.maintained import DIFFERENCE, Array, Differences, Effort, Maintained, with_spare
 from isthmus.stream.reads import NEAR
 
 NO_WEIGHTS = np.empty(0, np.int32)
@@ -36,6 +36,7 @@ NO_LEVELS = np.empty(0, np.uint32)
 NOBODY_ACTIVE = np.empty(0, np.uint32)
 FEW = 4096  # active vertices that one thread follows sooner than the loop of all threads does
 FIRST = 1 << 16  # edges that one thread follows from the sources, to see whether few vertices are active at a time
+TOOL_BYTES = 1 + 4 + 1 + 4 + 1 + 4 + 8  # marks, vertices without a value, orphans and their list, piles and two queues
 OPPOSITE = {"out": "in", "in": "out"}
 
 
@@ -79,7 +80,7 @@ class MaintainedMonotone(Maintained):
 
     def _from_scratch(self) -> None:
         facts, n = self.facts(), self.graph.vertices
-        self._room = n + n // 8 + 64
+        self._room = with_spare(n)
         self.state, self._position = first_values(self.program, facts, self._room)
         self._silent = worst(self.program, facts)
         self._make_tools(facts)
@@ -361,6 +362,15 @@ class MaintainedMonotone(Maintained):
                 self.parents[near[self.parents[near] == mover]] = hole
 
     # Results
+
+    def near_bytes(self, vertices: int) -> int:
+        """Also differences of this batch and the last, the published values, and those that a run from scratch begins with."""
+        own = 8 if self.program.initial == "vertex" else 0
+        arrays = 8 + (4 if self._labels else 0) + own + STATE_BYTES + TOOL_BYTES
+        return arrays * with_spare(vertices) + vertices * (2 * DIFFERENCE + 8 + 8 + own)
+
+    def running(self) -> Program:
+        return self.runs()
 
     def published(self) -> tuple[Array, ...]:
         return (self._published,)

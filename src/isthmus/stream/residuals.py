@@ -18,12 +18,13 @@ from isthmus.graph.change import Change
 from isthmus.kernels import skeleton
 from isthmus.programs.declared import ByDeltas
 from isthmus.programs.dependencies import with_room
-from isthmus.programs.program import Facts, State
+from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime.execute import execute
 from isthmus.runtime.options import quiet
-from isthmus.stream.maintained import Array, Differences, Maintained
+from isthmus.stream.maintained import DIFFERENCE, Array, Differences, Maintained, with_spare
 
 NO_WEIGHTS = np.empty(0, np.int32)
+VERTEX_BYTES = 1 + 4  # a mark, an entry in a queue
 ROUNDING = 4 * np.finfo(np.float64).eps  # of a value, lost in an iteration: the value, its message and its residual are rounded
 
 
@@ -32,6 +33,7 @@ class MaintainedResiduals(Maintained):
 
     program: ByDeltas
     state: State
+    more_bytes = 0  # per vertex, beside the program's state
     bounds_each = True  # whether the error is bounded at every vertex, and not in sum
 
     @property
@@ -54,7 +56,7 @@ class MaintainedResiduals(Maintained):
 
     def _make_room(self, arrays: tuple[Array, ...], start: Array | None, params: tuple[Any, ...]) -> None:
         n = self.graph.vertices
-        self._room = n + n // 8 + 64
+        self._room = with_spare(n)
         self.state = State(tuple(with_room(array, n, self._room) for array in arrays), start, params)
         self._marks = np.zeros(self._room, np.uint8)
         self._queue = np.empty(0, np.uint32)
@@ -127,6 +129,14 @@ class MaintainedResiduals(Maintained):
         n = self.graph.vertices
         scores: Array = self.state.arrays[0][:n] + self.state.arrays[1][:n]
         return scores
+
+    def near_bytes(self, vertices: int) -> int:
+        """When it is published: differences of this batch and the last, scores before and after, three temporary arrays."""
+        arrays = self.program.state_bytes + VERTEX_BYTES + self.more_bytes
+        return arrays * with_spare(vertices) + vertices * (2 * DIFFERENCE + 5 * 8 + 1)
+
+    def running(self) -> Program:
+        return self.program
 
     def published(self) -> tuple[Array, ...]:
         return (self._published,)

@@ -46,6 +46,7 @@ class MaintainedSpreading(MaintainedResiduals):
 
     program: Spreading
     compares_whole = True  # many are scaled
+    more_bytes = 8 + 8  # the strength and how inexact it is
 
     def __init__(self, program: Spreading, session: Session, name: str | None = None) -> None:
         super().__init__(session)

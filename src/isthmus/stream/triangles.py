@@ -28,6 +28,11 @@ PIECES = 16  # pieces of work per thread
 class MaintainedTriangles(MaintainedCounts):
     """How many triangles each vertex is in."""
 
+    @property
+    def more_bytes(self) -> int:
+        """A mark, and one for each member of the team."""
+        return 1 + self.team.size
+
     def _from_scratch(self) -> Program:
         return TriangleCount(self.graph.directed)
 
