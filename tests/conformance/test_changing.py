@@ -40,7 +40,7 @@ FARS: dict[str, dict[str, Any]] = {"near": {}, "ram": {"far": "ram"}, "model": {
 WAYS = [
     way for way in itertools.product(kinds.RECIPES, FARS, ("1%", "50%", None), (1, 2)) if (way[1] == "near") == (way[2] is None)
 ]  # fmt: skip
-WAYS_EACH = 3
+WAYS_EACH = 2
 
 
 def simple(case: kinds.Case) -> kinds.Case:
