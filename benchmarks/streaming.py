@@ -1,7 +1,7 @@
 """Streams: answers kept current against recomputation, against RisGraph, and what a changing graph costs.
 
     python benchmarks/streaming.py [--graphs kron20 kron22 rmat22] [--real FOLDER ...] [--sizes 1000 10000 100000] [--batches 10]
-                                   [--only recomputed updates peer single] [--folder DIR] [--threads 2] [--json FILE]
+                                   [--only recomputed updates peer single log] [--folder DIR] [--threads 2] [--json FILE]
 
 - recomputed: seconds of a batch (update, correction, computation, publication) against the update and a run from scratch on the same
   snapshot with our own kernels, edges near. Answers are compared after the last batch.
@@ -9,6 +9,8 @@
 - peer: RisGraph's batch programs and GraphBolt's PageRank, if RISGRAPH and GRAPHBOLT name their folders, on a directed graph with all
   arcs of Kronecker 20.
 - single: a batch of one edge, SSSP maintained, from `apply` to the published result.
+- log: what a log costs, on the first graph (`logs.py`): latency of a batch with and without it, threads that share syncs, checkpoints and
+  recovery.
 
 Medians over the batches. Half of the changes are inserts and half are deletes; `windows.py` says how they are drawn. Prints Markdown.
 """
@@ -27,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import graphbolt
+import logs
 import numpy as np
 import risgraph
 from graphs import make
@@ -42,7 +45,7 @@ TOL = 1e-4
 FASTER = {1_000: {"bfs": 10, "sssp": 10, "weakly_connected_components": 10, "pagerank": 3}, 100_000: dict.fromkeys(PROGRAMS[:3], 3)}
 MOST = {1_000: 2.0, 10_000: 1.0, 100_000: 1.0}  # of RisGraph's seconds
 KINDS = {"bfs": "none", "sssp": "sums", "weakly_connected_components": "none"}  # weights, as RisGraph has them
-WAYS = ("updates", "single", "recomputed", "peer")
+WAYS = ("updates", "single", "log", "recomputed", "peer")
 
 
 def wanted(name: str, source: int) -> Any:
@@ -257,6 +260,10 @@ def main() -> None:
                 found = single(cut, options.threads)
                 rows.append([name, f"{found['median']:.2f} ms", f"{found['p99']:.2f} ms"])
             print(table(rows), "", sep="\n", flush=True)
+        if "log" in options.only:
+            cut = next(iter(cuts.values()))
+            costs = logs.report(cut, busiest(cut), options.sizes, options.batches, options.threads, Path(scratch) / "logs")
+            print(costs, "", sep="\n", flush=True)
         if "recomputed" in options.only:
             print(table(compared(cuts, options.sizes, options.batches, options.threads)), "", sep="\n", flush=True)
         if "peer" in options.only and risgraph.folder() is None:

@@ -246,6 +246,7 @@ def test_a_log(call: Any, stores: Path, tmp_path: Path) -> None:
         assert "another stream is writing to this log" in call("g.isthmus", "--log", tmp_path / "log", "--updates", "u.csv").err
 
 
+@pytest.mark.timeout(300)
 def test_killed_again_and_again_it_ends_as_if_it_was_not(call: Any, stores: Path, tmp_path: Path) -> None:
     assert call("make-workload", "g.isthmus", "--batches", 60, "--size", 10, "--seed", 3, "-o", tmp_path / "w.parquet").code == 0
     updates = ["--program", "sssp:source=0", "--updates", str(tmp_path / "w.parquet")]

@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent.parent
 
 
+@pytest.mark.timeout(400)  # it may have to compile
 def test_no_fault_loses_a_batch_that_was_acknowledged() -> None:
     """In a process of its own: it forks, which needs a process without threads."""
     command = [sys.executable, "-m", "tests.faults.log", "--points", "30", "--seed", "7"]

@@ -386,7 +386,7 @@ def test_many_threads_share_syncs(tmp_path: Path, path: ist.Graph, monkeypatch: 
 
 def test_a_batch_is_shown_when_it_is_on_disk(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on, really = threading.Event(), os.fdatasync
-    monkeypatch.setattr(os, "fdatasync", lambda file: (go_on.wait(10), really(file)))
+    monkeypatch.setattr(os, "fdatasync", lambda file: (go_on.wait(60), really(file)))
     with opened(tmp_path, path, [ist.BFS(source=0)]) as live:
         thread = threading.Thread(target=live.apply, kwargs={"inserts": [(0, 5)]})
         thread.start()
