@@ -12,7 +12,8 @@ WHOLE = ("policies", "schedule", "test_checks", "test_covering", "test_imports",
 # Files and tests that take many seconds each; `make test` runs them.
 NEVER = (
     "test_papers", "test_damage", "test_writing", "test_log", "test_benchmarks", "test_examples", "test_browser",
-    "test_no_improvement_is_lost", "test_a_larger_graph", "test_trees_of_a_larger_graph", "test_machine_code_that_cannot_be_kept_is_no_error",
+    "test_no_improvement_is_lost", "test_a_larger_graph", "test_trees_of_a_larger_graph",
+    "test_machine_code_that_cannot_be_kept_is_no_error",
 )  # fmt: skip
 SLICE = 20  # of a file's tests, one in so many, and its first
 EXAMPLES = 8  # of a property, at most

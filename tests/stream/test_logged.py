@@ -20,6 +20,8 @@ import pytest
 import isthmus as ist
 from isthmus.stream import acknowledged, log
 from isthmus.stream.checkpoints import found as checkpoints_in
+from isthmus.stream.checkpoints import read as read_checkpoint
+from isthmus.stream.recovery import manifest_of
 from isthmus.stream.segments import found as segments_in
 
 
@@ -256,6 +258,24 @@ def test_mistakes(tmp_path: Path, path: ist.Graph) -> None:
         manifest.write_text(text)
         with pytest.raises(ist.StoreError, match=r"stream.json: is damaged \(its checksum does not match\)"):
             opened(tmp_path / "d")
+
+
+@pytest.mark.parametrize("name", ["stream.json", "checkpoint-000000000000/manifest.json"])
+def test_manifests_truncated_at_every_byte_and_flipped_at_every_bit(tmp_path: Path, path: ist.Graph, name: str) -> None:
+    with opened(tmp_path, path) as live:
+        live.apply(inserts=[(0, 3)], id="a")
+    whole = (tmp_path / name).read_bytes()
+    flips = (whole[: bit // 8] + bytes([whole[bit // 8] ^ 1 << bit % 8]) + whole[bit // 8 + 1 :] for bit in range(8 * len(whole)))
+    for data in (*(whole[:size] for size in range(len(whole))), *flips):
+        (tmp_path / name).unlink()
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(ist.StoreError, match=f"{tmp_path / name}: is damaged"):
+            (manifest_of if name == "stream.json" else read_checkpoint)((tmp_path / name).parent)
+    with pytest.raises(ist.StoreError, match="is damaged"):
+        opened(tmp_path)
+    (tmp_path / name).write_bytes(whole)
+    with opened(tmp_path) as live:
+        assert live.number == 1
 
 
 def test_killed_before_it_began(tmp_path: Path, path: ist.Graph) -> None:
