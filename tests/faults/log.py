@@ -262,12 +262,14 @@ def forked(streams: Streams, scenario: Scenario, folder: Path, fault: Fault, sys
 
 
 def ended(child: int, patience: float) -> bool:
-    """Whether a process ended in time; it is killed otherwise."""
-    end = time.monotonic() + patience
-    while time.monotonic() < end:
+    """Whether a process ended in time; it is killed otherwise. Time in which this process was stopped does not count."""
+    waited, last = 0.0, time.monotonic()
+    while waited < patience:
         if os.waitpid(child, os.WNOHANG)[0]:
             return True
         time.sleep(0.001)
+        now = time.monotonic()
+        waited, last = waited + min(now - last, 0.1), now
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return False

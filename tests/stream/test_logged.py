@@ -24,6 +24,8 @@ from isthmus.stream.checkpoints import read as read_checkpoint
 from isthmus.stream.recovery import manifest_of
 from isthmus.stream.segments import found as segments_in
 
+pytestmark = pytest.mark.timeout(300)  # they may have to compile
+
 
 @ist.monotone(initial=np.inf, combine="min", start=0)
 def longer(length, weight):  # type: ignore[no-untyped-def]
@@ -312,13 +314,30 @@ def test_a_full_disk_refuses_a_batch(tmp_path: Path, path: ist.Graph, monkeypatc
         with pytest.raises(ist.StoreError, match=r"the batch was not applied: .*log-0+: cannot write at byte \d+: No space left on device"):
             live.apply(inserts=[(0, 10)], id="x")
         assert (live.number, live.graph.number) == (1, 1) and segments_in(tmp_path)[0][1].stat().st_size == size
-        live.checkpoint()
-        assert "a checkpoint of batch 1 could not be written; the log goes on: " in live.log.notes[0]
+        with pytest.raises(ist.StoreError, match="a checkpoint of batch 1 could not be completed: "):
+            live.checkpoint()
         writes.error = 0
         report = live.apply(inserts=[(0, 10)], id="x")
         assert report.number == 2 and not report.repeated
     with opened(tmp_path) as live:
         assert live.number == 2 and live.graph.has_edge(0, 10) and live.check() == {}
+
+
+def test_a_checkpoint_that_fails_is_noted_and_tried_again(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    renames = Failing(monkeypatch, "rename")
+    with opened(tmp_path, path, log_size=300) as live:
+        renames.error = errno.EIO
+        while not live.log.notes:
+            live.apply(inserts=[(0, 100 + live.number)])
+        failed = live.number
+        assert f"a checkpoint of batch {failed} could not be completed: " in live.log.notes[0]
+        assert files(tmp_path) == ["checkpoint-000000000000", "log-000000000000", "stream.json"]
+        renames.error = 0
+        while live.log.facts()["checkpoints"] == 0:
+            live.apply(inserts=[(0, 100 + live.number)])
+        assert len(live.log.notes) == 1 and live.number > failed + 1, "the next try is due when as much was written again"
+    with opened(tmp_path) as live:
+        assert live.log.facts()["recovered"]["checkpoint"] == live.number
 
 
 def test_a_batch_that_can_neither_be_written_nor_cut_off(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:

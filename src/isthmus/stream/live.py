@@ -267,8 +267,7 @@ class Live:
         report.seconds["total"] += waited
         if self.log.is_long(self.graph):
             with self._lock, self.graph.lock:
-                if self.log.is_long(self.graph):  # another thread may have written a checkpoint meanwhile
-                    self.log.checkpoint(self.graph)
+                self.log.shorten(self.graph)
         return report
 
     def _acknowledge(self, number: int) -> None:

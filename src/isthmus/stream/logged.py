@@ -173,8 +173,16 @@ class Logged(Unlogged):
     def is_long(self, graph: ChangingGraph) -> bool:
         return self._since > (max(LEAST_LOG, graph.snapshot.edge_bytes // 2) if self._limit is None else self._limit)
 
+    def shorten(self, graph: ChangingGraph) -> None:
+        if not self.is_long(graph):  # another thread has written a checkpoint meanwhile
+            return
+        try:
+            self.checkpoint(graph)
+        except StoreError as error:
+            self.notes.append(str(error))
+
     def checkpoint(self, graph: ChangingGraph) -> None:
-        """Write a checkpoint, then cut the log. If that fails, for example on a full disk, note it; the log goes on."""
+        """Write a checkpoint, then cut the log."""
         assert self._writer is not None
         start = time.monotonic()
         self._since = 0  # also after a failure: the next try is due when as much was written again
@@ -187,7 +195,7 @@ class Logged(Unlogged):
             self._cut()
             self._written += 1
         except (OSError, StoreError) as error:
-            self.notes.append(f"a checkpoint of batch {graph.number} could not be written; the log goes on: {error}")
+            raise StoreError(f"a checkpoint of batch {graph.number} could not be completed: {error}") from error
         self._seconds += time.monotonic() - start
 
     def _cut(self) -> None:

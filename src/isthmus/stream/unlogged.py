@@ -57,8 +57,11 @@ class Unlogged:
         """Whether a checkpoint is due."""
         return False
 
+    def shorten(self, graph: ChangingGraph) -> None:
+        """Write a checkpoint if one is due."""
+
     def checkpoint(self, graph: ChangingGraph) -> None:
-        """Write a checkpoint of a graph, which no batch changes meanwhile."""
+        """Write a checkpoint of a graph, which no batch changes meanwhile. Raises StoreError; then the log goes on."""
         raise OptionError(f"checkpoint: this stream has no log; give {option('log')}")
 
     def facts(self) -> dict[str, Any] | None:
