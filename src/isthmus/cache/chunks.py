@@ -1,18 +1,18 @@
 """Lists in chunks: a near copy of some lists, of which only the chunks that lose lists are rearranged (Grapin, Algorithm 3).
 
 The memory is cut into chunks of equal size, and no list spans two. Every list has a key; two arrays by key say where it lies and how
-long it is. `replace` goes from the lists held to those wanted:
+long its place is. `replace` goes from the lists held to those wanted:
 
 1. Lists that are not wanted any more, or have changed, are dropped, and their entries counted by chunk.
-2. Chunks that have lost lists are compacted. Then lists of the emptiest of them fill the gaps of the fullest, so that space becomes
-   contiguous.
+2. Chunks that have lost a sixteenth of their entries are compacted. Then lists of the emptiest of them fill the gaps of the fullest, so
+   that space becomes contiguous.
 3. Wanted lists get places behind what the chunks hold, the hottest first.
 4. They are copied there: by `load` at once, or by `keep` when they next cross the link for the work itself.
 
-With `admit` a list gets its place only when it is read, so that `replace` has but to drop lists.
+With `admit` a list gets its place only when it is read, so that `drop` is all that remains to be done between snapshots.
 
-Other chunks are not written to, except behind their last list. Lists that are longer than a chunk are left out, and so are those that
-find no room because others do not fill their chunks to the last entry.
+Other chunks are not written to, except behind their last list and where a list is filled again. Lists that are longer than a chunk are
+left out, and so are those that find no room because others do not fill their chunks to the last entry.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from isthmus.kernels.keep import keep_rows
 from isthmus.link.link import Array
 
 CHUNKS = 128  # Grapin: 32 MB of 4 GB
+LOST = 16  # a chunk is compacted when it has lost this part of its entries
 FEWEST = 8  # where a chunk must be larger to have room for the longest list
 
 
@@ -48,10 +49,11 @@ class ChunkedLists:
         self.targets = memory[: room * target.itemsize].view(target)
         self.weights = None if weight is None else memory[room * target.itemsize : room * entry].view(weight)
         self._team = team
-        self.used = np.zeros(self.count, np.int64)  # entries of each chunk
+        self.used = np.zeros(self.count, np.int64)  # entries of each chunk, with those that were lost before its last list
+        self.lost = np.zeros(self.count, np.int64)  # entries between the lists of each chunk
         self.members = [np.empty(0, np.uint32) for _ in range(self.count)]  # keys of each chunk's lists, by place
         self.begins: Array = np.full(keys, -1, np.int32 if room < 1 << 31 else np.int64)  # -1: no place
-        self.sizes = np.zeros(keys, np.uint32)
+        self.sizes = np.zeros(keys, np.uint32)  # of its place, which may be longer than the list
         self.held = np.zeros(keys, np.uint8)  # its place has been filled
         self.wanted = np.zeros(keys, np.uint8)
         self.moved = 0  # entries that the last `replace` had to move, at most
@@ -70,7 +72,7 @@ class ChunkedLists:
         self.sizes[:] = 0
         self.held[:] = 0
         self.wanted[:] = 0
-        self.used[:] = 0
+        self.used[:] = self.lost[:] = 0
         self.members = [np.empty(0, np.uint32) for _ in range(self.count)]
 
     def replace(self, lengths: Array, hotness: Array, changed: Array) -> Array:
@@ -90,8 +92,12 @@ class ChunkedLists:
         hot.drop_keys(changed, *self._index, self.chunk, dropped)
         for part in self._team.split(self._drop_unwanted, self.begins.size) if unwanted else ():
             dropped += part
-        touched = np.flatnonzero(dropped)
+        for chunk in np.flatnonzero(dropped).tolist():
+            self.members[chunk] = self.members[chunk][self.begins[self.members[chunk]] >= 0]
+        self.lost += dropped
+        touched = np.flatnonzero(self.lost > self.chunk // LOST)
         self._team.each(lambda k: self._compact(int(touched[k])), touched.size)
+        self.lost[touched] = 0
         self.moved = int(self.used[touched].sum())
         self._fill_across(touched)
 
@@ -150,20 +156,17 @@ class ChunkedLists:
             self.members[chunk] = np.concatenate([self.members[chunk], placed[first:last].astype(np.uint32)])
         return placed
 
-    def load(self, keys: Array, offset: int, begins: Array, targets: Array, weights: Array) -> None:
+    def load(self, keys: Array, offset: int, lists: tuple[Array, Array], targets: Array, weights: Array) -> None:
         """Fill the places of these keys, lists of a side whose keys begin at `offset`, from its far arrays."""
-        given = (offset, begins, targets, weights if self.weights is not None else targets[:0])
-        self._team.split(lambda a, b: hot.load(keys, a, b, *given, *self._index, *self._arrays), keys.size)
+        given = (offset, *lists, targets, weights if self.weights is not None else targets[:0])
+        self._team.split(lambda a, b: hot.load(keys, a, b, *given, self.begins, self.held, *self._arrays), keys.size)
 
     def keep(self, rows: tuple[Array, ...], offset: int, lists: tuple[Array, Array], targets: Array, weights: Array | None) -> None:
         """Fill the places of rows (vertices, begins, weight_begins, lengths) that have just been delivered whole."""
-        n, weighted = lists[0].size, self.weights is not None
-        own = slice(offset, offset + n)
-        if weighted and weights is None:
-            return  # a program that reads no weights did not bring them
+        own = slice(offset, offset + lists[0].size)
+        brought = targets[:0] if weights is None or self.weights is None else weights
         keep_rows(
-            *rows, *lists, targets, targets[:0] if weights is None or not weighted else weights, self.wanted[own], self.held[own],
-            self.begins[own], *self._arrays,
+            *rows, *lists, targets, brought, self.wanted[own], self.held[own], self.begins[own], *self._arrays,
         )  # fmt: skip
 
     def grow(self, old: int, new: int, sides: int) -> None:

@@ -42,6 +42,8 @@ from isthmus.kernels import hot
 from isthmus.link.link import Array
 
 LEAST_SPARE, MOST_SPARE = 32, 2  # parts of the memory that are free for lists that the next period reads
+AT_ONCE = 4  # periods that room is made for at once, as it takes a pass over all lists
+SLACK = 16  # the place of a list that is kept on reading is larger by this part, so that most changes leave it where it is
 VERTEX_BYTES = 23  # hotness, place (up to 8 bytes), length, place among its chunk's members; held, wanted and missed: a byte each
 
 
@@ -66,6 +68,7 @@ class HotSubgraph(Cache):
         self.hotness = np.zeros(keys, np.uint32)
         self._misses = np.zeros(-(-self.room // 8) * 8, np.uint8)
         self._processed = self.replacements = 0
+        self.ranked = False  # the last replacement had to rank all lists
         self._engine = Held()
         self._side: Side | None = None  # that was served last
         self._lock = threading.Lock()
@@ -115,7 +118,7 @@ class HotSubgraph(Cache):
     def _delivery(self, vertices: Array, side: Side) -> Delivery:
         keys = vertices + self.offset(side.name)
         begins = self.chunks.begins[keys].astype(np.int64)
-        rows = Rows(vertices, begins, begins, self.chunks.sizes[keys].astype(np.int64))
+        rows = Rows(vertices, begins, begins, side.lists.ends[vertices] - side.lists.begins[vertices])
         weights = self.chunks.weights if side.weight_width else None
         return Delivery(Task(self._engine, side, np.empty(0, np.int64)), self.chunks.targets, weights, rows)
 
@@ -157,23 +160,34 @@ class HotSubgraph(Cache):
         self.replacements += 1
         if self.on_read:
             return self._make_room(keys, lists)
-        lengths = self._lengths(lists)
+        self.ranked, lengths = True, self._lengths(lists)
         self._choose(lengths, self.capacity)
         return self.chunks.replace(lengths, self.hotness, keys)
 
     def _make_room(self, changed: Array, lists: Sequence[Lists]) -> Array:
-        """Drop the coldest lists, so many that what a period reads finds room; those that have changed get places of their new lengths."""
-        spare = min(self.capacity // MOST_SPARE, max(self.capacity // LEAST_SPARE, self._read))
-        self._longest, self._read = self.chunks.chunk, 0
-        full = int(self.chunks.used.sum()) > self.capacity - spare
+        """Drop the coldest lists, so many that what some periods read finds room; changed ones that outgrow their places get others."""
+        chunks, spare = self.chunks, min(self.capacity // MOST_SPARE, max(self.capacity // LEAST_SPARE, self._read))
+        self._longest, self._read = chunks.chunk, 0
+        self.ranked = full = int((chunks.used - chunks.lost).sum()) > self.capacity - spare
         if full:
-            self._choose(self.chunks.sizes, self.capacity - spare)
-        stay = changed[(self.chunks.wanted[changed] != 0) & (self.chunks.held[changed] != 0)]
-        self.chunks.wanted[changed] = 0
-        self.chunks.drop(changed, unwanted=full)
-        lengths = self._lengths(lists)[stay]
-        chosen = (lengths > 0) & (lengths <= self.chunks.chunk)
-        return self.chunks.admit(stay[chosen], lengths[chosen])
+            self._choose(chunks.sizes, self.capacity - min(AT_ONCE * spare, self.capacity // MOST_SPARE))
+        stays = (chunks.wanted[changed] != 0) & (chunks.held[changed] != 0)
+        gone, changed = changed[~stays], changed[stays]
+        sides = changed // self.room
+        lengths = np.zeros(changed.size, np.int64)
+        for k, each in enumerate(lists):
+            own = changed[sides == k] - k * self.room
+            lengths[sides == k] = each.ends[own] - each.begins[own]
+        fits = (lengths > 0) & (lengths <= chunks.sizes[changed])
+        gone = np.concatenate([gone, changed[~fits]])
+        chunks.wanted[gone] = 0
+        chunks.drop(gone, unwanted=full)
+        chosen = ~fits & (lengths > 0) & (lengths <= chunks.chunk)
+        return np.concatenate([changed[fits], chunks.admit(changed[chosen], self._with_slack(lengths[chosen]))])
+
+    def _with_slack(self, lengths: Array) -> Array:
+        """Sizes of places in which lists can grow a little."""
+        return np.asarray(np.minimum(lengths + lengths // SLACK, self.chunks.chunk))
 
     def _lengths(self, lists: Sequence[Lists]) -> Array:
         lengths = np.zeros(self.hotness.size, np.uint32)
@@ -207,6 +221,8 @@ class HotSubgraph(Cache):
             return
         if self._interval is None and not self.on_read:
             return
+        if delivery.weights is None and self.chunks.weights is not None:
+            return  # a program that reads no weights did not bring them
         for rows in pieces(delivery):
             if self.on_read:
                 whole = rows[3] == side.lists.ends[rows[0]] - side.lists.begins[rows[0]]
@@ -221,7 +237,7 @@ class HotSubgraph(Cache):
             keys, lengths = keys[chosen], lengths[chosen]
             if self.replacements:  # before that, everything is read once
                 self._read += int(lengths.sum())
-            return self.chunks.admit(keys, lengths)
+            return self.chunks.admit(keys, self._with_slack(lengths))
 
     def forget(self) -> None:
         self.chunks.forget()

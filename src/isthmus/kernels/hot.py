@@ -62,8 +62,10 @@ def uses(word: Any) -> Any:
 @inline
 def level_of(word: Any, held: Any, length: Any, longest: Any) -> Any:
     """Rank of a list: by uses; among equals those that are held come first, then shorter ones. 0: it cannot be a candidate."""
+    if length == 0 or length > longest:
+        return int64(0)
     used = 2 * uses(word) + (1 if held else 0)
-    if length == 0 or length > longest or used == 0:
+    if used == 0:
         return int64(0)
     bits = int64(0)
     while length > 0:
@@ -85,6 +87,10 @@ def entries_by_level(first: Any, last: Any, hotness: Any, held: Any, lengths: An
 def mark_candidates(first: Any, last: Any, hotness: Any, held: Any, lengths: Any, longest: Any, level: Any, room: Any, wanted: Any) -> Any:
     """Mark the lists above `level`, and those on it until they use up `room` entries; unmark the others."""
     for key in range(first, last):
+        if lengths[key] == 0:
+            if wanted[key]:
+                wanted[key] = 0
+            continue
         mine = level_of(hotness[key], held[key], int64(lengths[key]), longest)
         if mine > 0 and mine == level:
             room -= lengths[key]
@@ -198,16 +204,17 @@ def allocate(keys: Any, lengths: Any, order: Any, chunk: Any, used: Any, begins:
 
 @kernel
 def load(
-    keys: Any, first: Any, last: Any, offset: Any, list_begins: Any, targets: Any, weights: Any, begins: Any, sizes: Any, held: Any,
+    keys: Any, first: Any, last: Any, offset: Any, list_begins: Any, list_ends: Any, targets: Any, weights: Any, begins: Any, held: Any,
     near_targets: Any, near_weights: Any, weighted: Any,
 ) -> None:  # fmt: skip
     """Copy lists of one side, whose keys begin at `offset`, to their places."""
     for i in range(first, last):
         key = int64(keys[i])
         begin, to = int64(list_begins[key - offset]), int64(begins[key])
-        for k in range(int64(sizes[key])):
+        length = int64(list_ends[key - offset]) - begin
+        for k in range(length):
             near_targets[to + k] = targets[begin + k]
         if weighted:
-            for k in range(int64(sizes[key])):
+            for k in range(length):
                 near_weights[to + k] = weights[begin + k]
         held[key] = 1

@@ -202,15 +202,16 @@ class FarReads(Reads):
             keys = fresh[(fresh >= hot.offset(side)) & (fresh < hot.offset(side) + hot.room)]
             self._load(hot, side, keys)
             if keys.size and not hot.on_read:
-                begins, lengths = self._graph.sides[side].arrays()[0], hot.chunks.sizes[keys].astype(np.int64)
-                brought.add(self._link.reads(self._spans(side, begins[keys - hot.offset(side)], lengths, self._weights)))
-        passes = hot.hotness.size * VERTEX_BYTES + 2 * hot.chunks.moved * sum(self._widths(self._weights))
-        seconds = max(brought.link_seconds, float(costs.scan(self._device, passes, 6)))  # ranks, marks, compaction, places, copies
+                (begins, ends, _, _), rows = self._graph.sides[side].arrays(), keys - hot.offset(side)
+                brought.add(self._link.reads(self._spans(side, begins[rows], ends[rows] - begins[rows], self._weights)))
+        near = 2 * hot.chunks.moved * sum(self._widths(self._weights)) + (hot.hotness.size * VERTEX_BYTES if hot.ranked else 0)
+        launches = 6 if hot.ranked else 3  # compaction, places, copies; before them ranks, a prefix sum and marks
+        seconds = max(brought.link_seconds, float(costs.scan(self._device, near, launches)))
         self.transfer.add(Transfer(brought.bytes, brought.requests, upkeep_bytes=brought.bytes, modelled=seconds))
 
     def _load(self, hot: HotSubgraph, side: str, keys: Array) -> None:
-        begins, _, targets, weights = self._graph.sides[side].arrays()
-        hot.chunks.load(keys, hot.offset(side), begins, targets, weights)
+        begins, ends, targets, weights = self._graph.sides[side].arrays()
+        hot.chunks.load(keys, hot.offset(side), (begins, ends), targets, weights)
 
     def _positions(self) -> dict[str, tuple[Array, Array, Array]]:
         """Where lists lie, for pages: a list that moves is written."""
