@@ -82,7 +82,9 @@ def test_what_each_recipe_saves() -> None:
     assert total(moved["grapin-zc"], "hit_edges") == total(moved["grapin-recompute"], "hit_edges") == 0
     assert total(moved["grapin"], "upkeep_bytes") > 0 == total(moved["auto"], "upkeep_bytes")
     reads = {policy: total(each, "hit_edges") + total(each, "miss_edges") for policy, each in moved.items()}
-    assert reads["grapin"] == reads["grapin-zc"] == reads["grapin-page"], "the cache changes what moves, not what is read"
+    assert reads["grapin-zc"] == reads["grapin-page"], "what is near changes what moves, not what is read"
+    for policy in ("auto", "grapin"):  # hits are a launch of their own, whose messages those of the misses see
+        assert abs(reads[policy] - reads["grapin-zc"]) < 0.02 * reads["grapin-zc"]
     assert all(each.batch_bytes > 0 for each in moved["auto"]) and total(moved["grapin-recompute"], "batch_bytes") == 0
 
 

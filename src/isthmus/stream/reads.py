@@ -75,12 +75,14 @@ NEAR = Reads()
 class FarReads(Reads):
     """Edges are in the memory of a modelled device's host. Not thread-safe."""
 
+    adopts = False  # as published; it would read long lists once more
+
     def __init__(
         self, graph: ChangingGraph, device: Device, recipe: StreamRecipe, sides: list[str], weights: bool, near_bytes: int
     ) -> None:
         """`near_bytes` hold lists or pages; the hot subgraph's index comes on top. `weights`: some program reads them."""
         self._graph, self._device, self._recipe, self._weights = graph, device, recipe, weights
-        self.recomputes, self.adopts = recipe.recomputes, recipe.adopts
+        self.recomputes = recipe.recomputes
         self._sides: list[str] = [side for side in ("out", "in") if side in {self._stored(side) for side in sides}]
         self.hot = self._hot_subgraph(near_bytes) if recipe.hot else None
         self.pages = LruPages(near_bytes) if recipe.pages else None

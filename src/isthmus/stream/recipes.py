@@ -1,15 +1,16 @@
 """Recipes of streams on a device: how lists are read that programs need to stay current (Grapin, section 7, and what it is compared with).
 
-| recipe | a vertex whose tree edge is gone | lists |
-|---|---|---|
-| `auto` | looks for another parent first | by zero-copy, and kept in the hot subgraph when they are read |
-| `grapin` | loses its value | by zero-copy; the hot subgraph is loaded when the snapshot advances |
-| `grapin-zc` | loses its value | by zero-copy |
-| `grapin-page` | loses its value | through pages of 4 KB, the least recently used evicted |
-| `grapin-recompute` | everything is computed from scratch | by zero-copy |
+| recipe | lists |
+|---|---|
+| `auto` | by zero-copy, and kept in the hot subgraph when they are read |
+| `grapin` | by zero-copy; the hot subgraph is loaded when the snapshot advances |
+| `grapin-zc` | by zero-copy |
+| `grapin-page` | through pages of 4 KB, the least recently used evicted |
+| `grapin-recompute` | by zero-copy, and every batch is computed from scratch |
 
-All but the first are as published. Vertices without a value hear from their in-neighbours in all of them; Grapin's release lets every
-reached vertex send again instead.
+All but the first are as published, except that vertices without a value hear from their in-neighbours; Grapin's release lets every
+reached vertex send again. On a device a vertex that has lost its parent does not look for another first, unlike on this machine: for
+a hub in far memory that would read a long list once more.
 """
 
 from __future__ import annotations
@@ -29,14 +30,13 @@ class StreamRecipe:
     on_read: bool = False  # the hot subgraph keeps lists when they are read
     pages: bool = False
     recomputes: bool = False
-    adopts: bool = False  # a vertex that has lost its parent looks for another before it loses its value
     runs_by: str = "emogi"
 
 
 RECIPES = {
     recipe.name: recipe
     for recipe in (
-        StreamRecipe("auto", "lists that are read stay near while they are used often", hot=True, on_read=True, adopts=True),
+        StreamRecipe("auto", "lists that are read stay near while they are used often", hot=True, on_read=True),
         StreamRecipe("grapin", "lists used often are loaded after every batch, others are read directly", hot=True),
         StreamRecipe("grapin-zc", "lists are read directly"),
         StreamRecipe("grapin-page", "lists are read through 4 KB pages, of which some stay near", pages=True),
