@@ -23,7 +23,7 @@ import isthmus as ist
 INT_MAX = 2**63 - 1
 CASES = {case.name: case for case in kinds.cases()}
 PROGRAMS = {program.name: program for program in kinds.PROGRAMS}
-WAYS_EACH, TIGHT_EACH = 4, 2  # ways of a graph and a program
+WAYS_EACH, TIGHT_EACH = 5, 3  # ways of a graph and a program
 ENGINES = {
     "filter": {"filter"}, "subway": {"compaction"}, "emogi": {"zero_copy"}, "unified": {"unified"}, "grus": {"unified"},
     "scaph": {"filter", "compaction", "cache"}, "hytgraph": {"filter", "compaction", "zero_copy", "cache"},
