@@ -1,9 +1,8 @@
 """The write-ahead log of a stream, for writing: a batch is acknowledged when it is on disk.
 
-`append` writes a batch at the end of the log before anything is changed in memory (or, if a program may fail on it, when all
-have computed). A thread syncs what was written, while the batch is
-applied; `wait` returns when it is on disk. What other threads append meanwhile goes to disk with the next sync, all of it at once (group
-commit).
+`append` writes a batch at the end of the log before anything is changed in memory (or, if a program may fail on it, when all have
+computed). A thread syncs what was written, while the batch is applied; `wait` returns when it is on disk. What other threads append
+meanwhile goes to disk with the next sync, all of it at once (group commit).
 
 - A batch that cannot be written, on a full disk for example, is refused, and cut off again.
 - If a sync fails, nobody knows what is on disk (the system may drop what it could not write), so it is not tried again. The stream is
@@ -37,25 +36,28 @@ class LogWriter:
         self._changed = threading.Condition()  # of `number`, `synced`, `_failure`, `_closing`
         self._failure: str | None = None
         self._closing = False
-        self._open(tail)
         self._thread: threading.Thread | None = None
+        try:
+            self._open(tail)
+        except OSError as error:
+            raise StoreError(f"{tail.path or folder}: cannot write the log: {error.strerror}") from error
 
     def _open(self, tail: Tail) -> None:
         """Go on where the log ends. Its tail is cut, and what was read from it synced: it counts as acknowledged from now on."""
+        if tail.path is None or not tail.end:
+            self._begin(tail.number)
+            return
+        self._file, self._path, self._end = os.open(tail.path, os.O_RDWR | os.O_NOFOLLOW), tail.path, tail.end
         try:
-            if tail.path is None or not tail.end:
-                self._begin(tail.number)
-                return
-            self._file, self._path, self._end = os.open(tail.path, os.O_RDWR | os.O_NOFOLLOW), tail.path, tail.end
             if tail.torn:
                 os.ftruncate(self._file, tail.end)
             # A sync that failed may have left good bytes in memory and others on disk. Written again, they get there.
             unsure = read(self._file, tail.unsure, tail.end - tail.unsure, str(tail.path))
             write_all(self._file, memoryview(unsure), tail.unsure, str(tail.path))
             os.fsync(self._file)
-        except OSError as error:
+        except BaseException:
             self._close_file()
-            raise StoreError(f"{tail.path or self.folder}: cannot write the log: {error.strerror}") from error
+            raise
 
     def _begin(self, number: int) -> None:
         file = begin(self.folder, self.seed, number)
@@ -67,6 +69,10 @@ class LogWriter:
         self.check()
         if self._end >= SEGMENT:
             self.roll()
+        if self._thread is None:
+            thread = threading.Thread(target=self._sync, name="log", daemon=True)
+            thread.start()
+            self._thread = thread
         with self._writing:
             end = self._end
             try:
@@ -80,9 +86,6 @@ class LogWriter:
                 if self._end != end and self.number != number:  # a second frame of this number must not follow
                     self._fail("the writing of a batch was interrupted")
                 raise
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._sync, name="log", daemon=True)
-            self._thread.start()
 
     def _write(self, frame: bytes) -> None:
         """Add a frame, whole or not at all."""
@@ -145,11 +148,11 @@ class LogWriter:
                     return
                 upto = self.number
             try:
-                os.fdatasync(self._file)
-            except OSError as error:
-                self._fail(f"{self._path}: cannot be synced: {error.strerror}")
+                (os.fdatasync if hasattr(os, "fdatasync") else os.fsync)(self._file)
+                self._mark(upto)
+            except Exception as error:  # of any kind: others wait for this thread
+                self._fail(f"{self._path}: cannot be synced: {getattr(error, 'strerror', None) or error}")
                 return
-            self._mark(upto)
             with self._changed:
                 self.synced, self.syncs = upto, self.syncs + 1
                 self._changed.notify_all()
@@ -158,11 +161,6 @@ class LogWriter:
         """Note that batches up to `synced` are on disk, so that damage to the last of them is not taken for a torn tail."""
         with self._writing, contextlib.suppress(StoreError):
             self._write(framed(self.seed, MARK, self.number, synced))
-
-    @property
-    def bytes(self) -> int:
-        """Of the last segment."""
-        return self._end
 
     def close(self) -> None:
         """Sync what was appended, and end."""
