@@ -288,3 +288,14 @@ def test_a_budget_that_is_too_small() -> None:
         ist.stream(graph, [ist.BFS(source=0)], memory="50kB")
     with ist.stream(graph, [ist.BFS(source=0)], memory="20MB") as live:
         assert live.budget == 20_000_000 and 0 < live.graph_bytes < 20_000_000
+
+
+def test_weights_that_sum_up_beyond_float64_are_refused() -> None:
+    graph = ist.read((np.array([0, 0, 1, 2]), np.array([1, 2, 2, 0]), np.array([1e308, 1.0, 1e308, 2.0])))
+    with ist.stream(graph, [ist.PageRank(weight=True)]) as live:
+        for batch in ([(0, 3, 1e308)], [(9, 0, 1e308), (9, 1, 1e308)]):
+            with pytest.raises(ist.BatchError, match="would sum up to more than float64 holds, and pagerank divides by their sum"):
+                live.apply(inserts=batch)
+        live.apply(inserts=[(1, 3, 2.0)], deletes=[(0, 1)])
+        live.apply(inserts=[(0, 3, 1e308)])
+        assert live.check() == {}

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from isthmus import sizes
+from isthmus.errors import BatchError
 from isthmus.graph.change import Change
 from isthmus.kernels import deltas, packed, score_sweeps
 from isthmus.kernels.compiling import clock
@@ -90,6 +91,18 @@ class MaintainedSpreading(MaintainedResiduals):
         sums = self._sums()
         return ROUNDED * self.program.allowed(sums.total + sums.surplus)
 
+    def refuse(self, change: Change) -> None:
+        super().refuse(change)
+        out = change.out
+        if not out.weights.size or not self.reads_weights() or self.program.fixed_divisors:
+            return
+        tails, before = out.vertices[out.cuts[:-1]].astype(np.int64), self._published.size
+        with np.errstate(over="ignore"):
+            sums = np.add.reduceat(np.where(out.actions == DELETE, 0.0, out.weights), out.cuts[:-1])
+            sums[tails < before] += self._strength[tails[tails < before]]
+        if not np.isfinite(sums).all():
+            raise BatchError(f"the weights of a vertex would sum up to more than float64 holds, and {self.name} divides by their sum")
+
     def correct(self, change: Change) -> None:
         """Nothing: what was sent along deleted edges is known without them."""
         self.effort = Effort()
@@ -148,7 +161,7 @@ class MaintainedSpreading(MaintainedResiduals):
             self._strength[tails] = ends[tails] - begins[tails]
             return
         self._strength[tails] += np.add.reduceat(amounts, cuts[:-1])
-        self._inexact[tails] += EPSILON * (np.abs(self._strength[tails]) + np.add.reduceat(np.abs(amounts), cuts[:-1]))
+        self._inexact[tails] += EPSILON * np.abs(self._strength[tails]) + np.add.reduceat(EPSILON * np.abs(amounts), cuts[:-1])
         for u in tails[self._inexact[tails] >= STRENGTH_ERROR * self._strength[tails]].tolist():
             self._strength[u] = weights[begins[u] : ends[u]].sum(dtype=np.float64)
             self._inexact[u] = EPSILON * self._strength[u]
