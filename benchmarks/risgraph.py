@@ -43,6 +43,15 @@ def export(window: Window, path: Path, edges: int) -> Path:
     return path
 
 
+def counted(log: str, output: str) -> int | None:
+    """Vertices with an answer, or components. SSSP prints how many vertices have each length: "3: 120, 4: 17, "."""
+    found = re.search(r"(?:visited vertices|number of communities): (\d+)", log)
+    if found is not None:
+        return int(found[1])
+    lengths = re.findall(r"\d+: (\d+), ", output.partition("\n")[0])
+    return sum(map(int, lengths)) if lengths else None
+
+
 def run(binaries: Path, algorithm: str, window: Window, source: int, batches: int, size: int, scratch: Path, threads: int) -> Run:
     """Its `batch` is both the inserts and the deletes of a batch, so half of ours."""
     edges = window.kept + batches * size // 2
@@ -52,17 +61,16 @@ def run(binaries: Path, algorithm: str, window: Window, source: int, batches: in
     if algorithm != "weakly_connected_components":
         command.append(str(source))
     log = scratch / "risgraph.txt"
-    script = ["sh", "-c", 'exec "$@" 2>"$LOG" >/dev/null', "sh", *command, share, str(size // 2)]
+    script = ["sh", "-c", 'exec "$@" 2>"$LOG" >"$LOG.out"', "sh", *command, share, str(size // 2)]
     ran = child(script, LOG=str(log), OMP_NUM_THREADS=str(threads))
     text = log.read_text()
     mean = re.search(r"wall_mean = ([\d.]+) us", text)
     if mean is None:
         raise SystemExit(f"{command[0]} printed no time:\n{text[-500:]}")
     load = sum(float(found) for found in re.findall(r"^(?:read|add): ([\d.]+)s", text, re.MULTILINE))
-    reached = re.search(r"(?:visited vertices|number of communities): (\d+)", text)
-    if reached is None:
+    count = counted(text, Path(f"{log}.out").read_text())
+    if count is None:
         raise SystemExit(f"{command[0]} printed no count:\n{text[-500:]}")
-    count = int(reached[1])
     if algorithm == "weakly_connected_components":  # it knows no vertices beyond the largest that an edge names
         largest = int(max(window.sources[:edges].max(), window.targets[:edges].max()))
         count += window.vertices - largest - 1

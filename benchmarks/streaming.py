@@ -143,9 +143,8 @@ def single(cut: Window, threads: int, count: int = 200) -> dict[str, float]:
 
 def serve(path: str, name: str, kept: int, directed: bool, source: int, batches: int, size: int, threads: int) -> None:
     """The process of our side: prints what RisGraph prints."""
-    columns = np.load(path, mmap_mode="r")
-    weights = np.asarray(columns[2], np.int32) if columns.shape[0] > 2 else None
-    cut = Window(np.asarray(columns[0]), np.asarray(columns[1]), weights, kept, directed, int(columns[:2].max()) + 1)
+    columns = np.load(path, mmap_mode="r")  # only the rows of the batches are read
+    cut = Window(columns[0], columns[1], columns[2] if columns.shape[0] > 2 else None, kept, directed, 0)
     store = Path(path).with_suffix(".isthmus")
     start = time.perf_counter()
     with ist.stream(store, [wanted(name, source)], threads=threads) as live:
