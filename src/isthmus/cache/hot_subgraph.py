@@ -185,6 +185,15 @@ class HotSubgraph(Cache):
         chosen = ~fits & (lengths > 0) & (lengths <= chunks.chunk)
         return np.concatenate([changed[fits], chunks.admit(changed[chosen], self._with_slack(lengths[chosen]))])
 
+    def fill(self, lists: Sequence[Lists]) -> Array:
+        """Give the shortest lists that are not held places, as far as there is room besides what a period reads; returns their keys."""
+        lengths, chunks = self._lengths(lists).astype(np.int64), self.chunks
+        keys = np.flatnonzero((chunks.begins < 0) & (lengths > 0) & (lengths <= chunks.chunk))
+        keys = keys[np.argsort(lengths[keys], kind="stable")]
+        room = self.capacity - self.capacity // LEAST_SPARE - int(chunks.used.sum())
+        keys = keys[np.cumsum(self._with_slack(lengths[keys])) <= room]
+        return chunks.admit(keys, self._with_slack(lengths[keys]))
+
     def _with_slack(self, lengths: Array) -> Array:
         """Sizes of places in which lists can grow a little."""
         return np.asarray(np.minimum(lengths + lengths // SLACK, self.chunks.chunk))

@@ -18,6 +18,7 @@ from isthmus.engines.engine import Side
 from isthmus.graph.change import Change
 from isthmus.graph.changing import ChangingGraph
 from isthmus.graph.files import aligned_empty
+from isthmus.graph.lists import Lists
 from isthmus.kernels.compiling import clock
 from isthmus.link import costs
 from isthmus.link.device import Device
@@ -107,7 +108,7 @@ class FarReads(Reads):
         snapshot = self._graph.snapshot
         memory = aligned_empty(near_bytes + VERTEX_BYTES * len(self._sides) * snapshot.vertices, np.uint8)
         kinds = (snapshot.target_dtype, snapshot.weight_dtype if self._weights else None)
-        lists, team = [snapshot.lists(side) for side in self._sides], self._graph.team
+        lists, team = self._lists(), self._graph.team
         return HotSubgraph(self._sides, lists, memory, kinds, team, interval=None, on_read=self._recipe.on_read)
 
     # For the loop of every run
@@ -173,12 +174,17 @@ class FarReads(Reads):
     # When the snapshot advances
 
     def opened(self) -> Transfer:
-        """All programs have their first answers: what that moved. The hot subgraph takes up what was used most."""
+        """All programs have their first answers: what that moved. The hot subgraph takes up what was used most, or the shortest lists."""
         if self.hot is not None:
             start = clock()
             self._replace(self.hot, [])
+            if self.hot.on_read:
+                self._bring(self.hot, self.hot.fill(self._lists()))
             self.transfer.upkeep_seconds += clock() - start
         return self.end_batch()
+
+    def _lists(self) -> list[Lists]:
+        return [self._graph.snapshot.lists(side) for side in self._sides]
 
     def committed(self, change: Change) -> None:
         """The edges have changed: bring what is near up to date."""
@@ -197,13 +203,15 @@ class FarReads(Reads):
         vertices = self._graph.vertices
         if vertices > hot.room:
             hot.grow(vertices + vertices // SPARE + 64)
-        snapshot = self._graph.snapshot
-        fresh = hot.replace([snapshot.lists(side) for side in self._sides], changed)
+        self._bring(hot, hot.replace(self._lists(), changed), moves=not hot.on_read)
+
+    def _bring(self, hot: HotSubgraph, fresh: Array, moves: bool = True) -> None:
+        """Fill the places of these keys; `moves`: their lists have to cross the link."""
         brought = Moved()
         for side in self._sides:
             keys = fresh[(fresh >= hot.offset(side)) & (fresh < hot.offset(side) + hot.room)]
             self._load(hot, side, keys)
-            if keys.size and not hot.on_read:
+            if keys.size and moves:
                 (begins, ends, _, _), rows = self._graph.sides[side].arrays(), keys - hot.offset(side)
                 brought.add(self._link.reads(self._spans(side, begins[rows], ends[rows] - begins[rows], self._weights)))
         near = 2 * hot.chunks.moved * sum(self._widths(self._weights)) + (hot.hotness.size * VERTEX_BYTES if hot.ranked else 0)
