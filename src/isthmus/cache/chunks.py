@@ -80,18 +80,17 @@ class ChunkedLists:
 
         `lengths` of all lists now, by key; `changed`: keys of lists that are not as they were when they were filled.
         """
-        self.drop(changed)
+        parts = self._team.split(self._drop_unwanted, self.begins.size) if self.count else []
+        self.drop(changed, sum(parts))
         return self._allocate(lengths, hotness)
 
-    def drop(self, changed: Array, unwanted: bool = True) -> None:
-        """Drop the lists that have changed and, if told so, those that are not wanted; reclaim their space."""
+    def drop(self, keys: Array, dropped: Any = 0) -> None:
+        """Drop these lists, and reclaim their space; `dropped`: entries of each chunk that were dropped already."""
         self.moved = 0
         if not self.count:
             return
-        dropped = np.zeros(self.count, np.int64)
-        hot.drop_keys(changed, *self._index, self.chunk, dropped)
-        for part in self._team.split(self._drop_unwanted, self.begins.size) if unwanted else ():
-            dropped += part
+        dropped = np.zeros(self.count, np.int64) + dropped
+        hot.drop_keys(keys, *self._index, self.chunk, dropped)
         for chunk in np.flatnonzero(dropped).tolist():
             self.members[chunk] = self.members[chunk][self.begins[self.members[chunk]] >= 0]
         self.lost += dropped

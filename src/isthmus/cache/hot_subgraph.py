@@ -169,8 +169,8 @@ class HotSubgraph(Cache):
         chunks, spare = self.chunks, min(self.capacity // MOST_SPARE, max(self.capacity // LEAST_SPARE, self._read))
         self._longest, self._read = chunks.chunk, 0
         self.ranked = full = int((chunks.used - chunks.lost).sum()) > self.capacity - spare
-        if full:
-            self._choose(chunks.sizes, self.capacity - min(AT_ONCE * spare, self.capacity // MOST_SPARE))
+        cold = self._coldest(self.capacity - min(AT_ONCE * spare, self.capacity // MOST_SPARE)) if full else changed[:0]
+        chunks.wanted[cold] = 0
         stays = (chunks.wanted[changed] != 0) & (chunks.held[changed] != 0)
         gone, changed = changed[~stays], changed[stays]
         sides = changed // self.room
@@ -179,11 +179,19 @@ class HotSubgraph(Cache):
             own = changed[sides == k] - k * self.room
             lengths[sides == k] = each.ends[own] - each.begins[own]
         fits = (lengths > 0) & (lengths <= chunks.sizes[changed])
-        gone = np.concatenate([gone, changed[~fits]])
+        gone = np.concatenate([cold, gone, changed[~fits]])
         chunks.wanted[gone] = 0
-        chunks.drop(gone, unwanted=full)
+        chunks.drop(gone)
         chosen = ~fits & (lengths > 0) & (lengths <= chunks.chunk)
         return np.concatenate([changed[fits], chunks.admit(changed[chosen], self._with_slack(lengths[chosen]))])
+
+    def _coldest(self, capacity: int) -> Array:
+        """Keys of the coldest lists that are held; without them, the others take at most `capacity` entries."""
+        keys = np.concatenate(self.chunks.members).astype(np.int64)
+        levels, lengths = hot.levels_of(keys, self.hotness, self.chunks.sizes), self.chunks.sizes[keys]
+        upwards = np.cumsum(np.bincount(levels, lengths, hot.LEVELS)[::-1])  # entries of the highest levels
+        fits = int(np.searchsorted(upwards, capacity, "right"))  # so many levels fit
+        return np.asarray(keys[levels < hot.LEVELS - fits])
 
     def fill(self, lists: Sequence[Lists]) -> Array:
         """Give the shortest lists that are not held places, as far as there is room besides what a period reads; returns their keys."""

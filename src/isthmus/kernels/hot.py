@@ -84,6 +84,17 @@ def entries_by_level(first: Any, last: Any, hotness: Any, held: Any, lengths: An
 
 
 @kernel
+def levels_of(keys: Any, hotness: Any, lengths: Any) -> Any:
+    """The levels of lists that are held."""
+    found = np.empty(keys.size, np.int32)
+    for i in range(keys.size):
+        key = int64(keys[i])
+        length = int64(lengths[key])
+        found[i] = level_of(hotness[key], True, length, length)
+    return found
+
+
+@kernel
 def mark_candidates(first: Any, last: Any, hotness: Any, held: Any, lengths: Any, longest: Any, level: Any, room: Any, wanted: Any) -> Any:
     """Mark the lists above `level`, and those on it until they use up `room` entries; unmark the others."""
     for key in range(first, last):
