@@ -5,8 +5,8 @@
 | `filter` | whole partitions with any active edge | – | sync |
 | `subway` | compaction for all | – | multi-round async |
 | `emogi` | zero-copy for all | – | sync |
-| `unified` | pages for all | least recently used pages | sync |
-| `grus` | pages for all; once near memory is full, other pages are read directly | a prefetched region, then the first pages used | sync |
+| `unified` | pages for all | pages, the oldest evicted | sync |
+| `grus` | pages for all; those not prefetched are read where they are | a prefetched region | sync |
 | `scaph` | high-value partitions whole, of others packed active lists | high-value partitions | k-level queue |
 | `hytgraph` | per partition the cheapest of three, by formulas (1)-(3) | vertices by hotness | by contribution, filter twice, k = 4 |
 | `auto` | per partition the cheaper of whole or merged extents, by measured rates | partitions | see its file |

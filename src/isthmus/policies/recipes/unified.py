@@ -1,6 +1,6 @@
-"""Unified memory: pages on demand, the least recently used page is evicted (HyTGraph's ImpTM-unified-memory).
+"""Unified memory: pages on demand. On a modelled device the block filled longest ago is evicted, on a disk the page used longest ago.
 
-Its variants are the hints of `link.hints`: `unified:read-mostly`, ...
+Its variants are the hints of `link.hints`. `unified:read-mostly` is HyTGraph's ImpTM-unified-memory.
 """
 
 from __future__ import annotations
