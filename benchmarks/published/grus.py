@@ -89,7 +89,7 @@ def figure_9(lab: Lab) -> Section:
             how = {"memory": near(TABLE_1[graph, algorithm][0]), "device": card(lab, graph)}
             plain, adaptive = lab.run(case, algorithm, "unified:none", **how), lab.run(case, algorithm, "grus", **how)
             gains.append(times(plain.seconds / adaptive.seconds))
-        rows.append([case.name, "ours", *gains])
+        rows.append([f"{case.name}, for {graph}", "ours", *gains])
         rows.append([graph, "paper", *map(times, published)])
     return Section("Grus, Figure 9: speed-up of its placement over plain unified memory, card scaled", rows)
 

@@ -35,7 +35,9 @@ LEAST_BUFFER = 24 << 10  # bytes: four partitions of 4 KB and what alignment tak
 FEW_ROWS = 5  # vertices that one core packs: 5,000 of the papers' millions
 NEAR = {"SSSP": "12.5%", "MST": "12.5%", "PR": "25%", "WCC": "25%", "BFS": "25%", "NNDR": "25%", "GCS": "25%"}
 THRESHOLD = 0.01  # of a residual: HyTGraph, Subway and Grus
+CURRENT = {"rmat": 1e5, "grid": 1e5, "real": 1e9}  # of circuits: enough to spread; the hub of a web graph gets most of it back
 ALGORITHMS = ("PR", "SSSP", "WCC", "BFS")
+RESIDENT, OUR_OWN = "auto", ("best_first", "bottom_up")  # all edges near, where they fit; without what only `auto` does
 PAPER_ARCS = 3.61e9  # Friendster, HyTGraph's largest real graph
 LEAST_BLOCK = 64 << 10  # bytes of managed memory: still far less than is near
 FIXED_SECONDS = (("link", "transfer_seconds"), ("link", "copy_seconds"), ("near", "launch_seconds"))
@@ -75,14 +77,13 @@ class SmallestLabel(Monotone):
         return {self.column: least[labels]}
 
 
-@ist.accumulative(initial=1e5, threshold=THRESHOLD, column="current")
 def relaxed_circuit(delta, degree):
     """Circuit simulation by relaxation: a vertex whose currents do not balance moves its voltage until they do.
 
     Scaph takes its circuit simulation from CuSha (HPDC 2014) and does not describe it; CuSha's released sources have no circuit program. So
     this is our choice: every edge is a resistor of 1 ohm; from every vertex a resistor leads to the ground that conducts a quarter of what
-    its edges do; the source takes in a current. Isthmus's own circuits are solved by conjugate gradients, which need all vertices after
-    every pass.
+    its edges do; the source takes in a current (`CURRENT`). Isthmus's own circuits are solved by conjugate gradients, which need all
+    vertices after every pass.
     """
     return 0.8 * delta / degree
 
@@ -168,7 +169,8 @@ class Lab:
         elif algorithm == "NNDR":
             return self._digits(case, how)
         elif algorithm == "GCS":
-            result = ist.run(relaxed_circuit(case.source), case.both_ways, **how)
+            program = ist.accumulative(initial=CURRENT[case.kind], threshold=THRESHOLD, column="current")(relaxed_circuit)
+            result = ist.run(program(case.source), case.both_ways, **how)
         elif algorithm == "BFS":
             result = ist.run(PushBFS(case.source), graph, **how)
         else:

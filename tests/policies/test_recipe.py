@@ -45,7 +45,7 @@ def test_a_recipe_has_what_it_names_and_nothing_else() -> None:
         ("grus", {"pages", "prefetch"}, {"host_decides"}, {"cache": "pages", "hint": Hint.ACCESSED_BY}),
         ("scaph", {"queue"}, set(), {"cache": "partitions", "combine": "whole apart"}),
         ("hytgraph", set(), set(), {
-            "cache": "vertices", "combine": "neighbours", "order": "contribution", "further_runs": {"filter": 1, "cache": 1},
+            "cache": "vertices", "combine": "neighbours", "order": "contribution", "further_runs": {"filter": 1},
         }),
         ("auto", {"settle", "merge", "correct", "ahead", "recompute", *OURS, "sweeps"}, set(), {"cache": "partitions"}),
     ],

@@ -6,6 +6,6 @@ from isthmus.policies.hytgraph import HyTGraph
 from isthmus.policies.recipe import Recipe
 
 RECIPE = Recipe(
-    "hytgraph", HyTGraph(round_up=False), "vertices", {"filter": 1, "cache": 1}, combine="neighbours", order="contribution",
+    "hytgraph", HyTGraph(round_up=False), "vertices", {"filter": 1}, combine="neighbours", order="contribution",
     words="by its cost formulas, with a cache of hot vertices", colour="ink", dash="--", place=7,
 )  # fmt: skip
