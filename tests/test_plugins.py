@@ -138,8 +138,8 @@ def test_a_recipe_with_variants(monkeypatch):
     assert draw.line("mine") == ("#abcdef", "-.")
     with pytest.raises(OptionError, match="policy: expected one of mine:fast, got 'mine:slow'"):
         recipe("mine:slow")
-    with pytest.raises(OptionError, match=r"expected one of filter, .*, auto, mine, got 'emogi:fast'"):
-        recipe("emogi:fast")
+    with pytest.raises(OptionError, match=r"expected one of filter, .*, auto, mine, got 'filter:fast'"):
+        recipe("filter:fast")
 
 
 # ---- packages
