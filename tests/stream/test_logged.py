@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.stream import acknowledged, log
+from isthmus.stream import acknowledged, log, segments
 from isthmus.stream.checkpoints import found as checkpoints_in
 from isthmus.stream.checkpoints import read as read_checkpoint
 from isthmus.stream.recovery import manifest_of
@@ -281,14 +281,97 @@ def test_manifests_truncated_at_every_byte_and_flipped_at_every_bit(tmp_path: Pa
 
 
 def test_killed_before_it_began(tmp_path: Path, path: ist.Graph) -> None:
-    """A folder without its manifest has acknowledged nothing."""
-    with opened(tmp_path / "d", path) as live:
-        live.apply(inserts=[(0, 3)])
+    """A folder without its manifest and without batches has acknowledged nothing."""
+    opened(tmp_path / "d", path).close()
     (tmp_path / "d" / "stream.json").unlink()
     (tmp_path / "d" / "writing").mkdir()
     with opened(tmp_path / "d", path) as live:
         assert live.number == 0 and live.log.notes == []
     assert files(tmp_path / "d") == ["checkpoint-000000000000", "log-000000000000", "stream.json"]
+
+
+def test_a_folder_that_lost_its_manifest_is_not_taken_for_a_new_one(tmp_path: Path, path: ist.Graph) -> None:
+    with opened(tmp_path / "d", path) as live:
+        live.apply(inserts=[(0, 3)])
+    (tmp_path / "d" / "stream.json").unlink()
+    before = files(tmp_path / "d")
+    with pytest.raises(ist.StoreError, match=r"has batches, and its stream\.json is missing"):
+        opened(tmp_path / "d", path)
+    assert files(tmp_path / "d") == before
+
+
+def test_interrupted_while_a_new_file_of_the_log_begins(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was acknowledged before is there; nothing is acknowledged that the next opening would not read."""
+    live = opened(tmp_path / "d", path)
+    live.apply(inserts=[(0, 3)])
+
+    def stop(folder: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(segments, "fsync_folder", stop)
+        with pytest.raises(KeyboardInterrupt):
+            live.checkpoint()
+    with pytest.raises(ist.StoreError, match="read-only: the beginning of a new file of the log was interrupted"):
+        live.apply(inserts=[(0, 4)])
+    live.close()
+    with opened(tmp_path / "d") as again:
+        assert again.number == 1 and again.graph.has_edge(0, 3) and not again.graph.has_edge(0, 4)
+
+
+def test_the_process_may_go_to_another_folder(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with opened(Path("d"), path) as live:
+        monkeypatch.chdir(tmp_path / "other")
+        live.apply(inserts=[(0, 3)])
+        live.checkpoint()
+    assert files(tmp_path / "other") == []
+    with opened(tmp_path / "d") as again:
+        assert again.number == 1 and again.graph.has_edge(0, 3)
+
+
+def test_a_half_applied_batch_is_neither_saved_nor_read(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(change: Any) -> None:
+        raise KeyboardInterrupt
+
+    live = opened(tmp_path / "d", path)
+    monkeypatch.setattr(live.graph, "renumber", stop)
+    with pytest.raises(KeyboardInterrupt):
+        live.apply(remove_vertices=[2])
+    save, search = (lambda: live.save(tmp_path / "s.isthmus")), (lambda: ist.bfs(live.graph, 0))
+    for use in (live.checkpoint, save, search, lambda: live.graph.neighbors(0)):
+        with pytest.raises(ist.BatchError, match="a batch was stopped while it was applied"):
+            use()
+    live.close()
+    with opened(tmp_path / "d") as again:
+        assert again.number == 1 and 2 not in again.graph
+
+
+def test_a_fork_cannot_write(tmp_path: Path, path: ist.Graph) -> None:
+    with opened(tmp_path / "d", path) as live:
+        live.apply(inserts=[(0, 3)])
+        child = os.fork()
+        if child == 0:
+            try:
+                live.log._writer.check()
+            except ist.StoreError as error:
+                os._exit(0 if "before this process was forked" in str(error) else 1)
+            os._exit(2)
+        assert os.waitpid(child, 0)[1] == 0
+        live.apply(inserts=[(0, 4)])
+
+
+def test_a_damaged_checkpoint_is_written_again(tmp_path: Path, path: ist.Graph) -> None:
+    with opened(tmp_path / "d", path) as live:
+        live.apply(inserts=[(0, 3)])
+        live.checkpoint()
+    (tmp_path / "d" / "checkpoint-000000000001" / "manifest.json").write_bytes(b"x")
+    with opened(tmp_path / "d") as live:
+        assert "is damaged, and not used" in live.log.notes[0]
+        live.checkpoint()
+    with opened(tmp_path / "d") as again:
+        assert len(again.log.notes) == 1 and "checkpoint of batch 1, 0 batches" in again.log.notes[0]
 
 
 class Failing:

@@ -12,7 +12,8 @@ import pytest
 from isthmus.errors import StoreError
 from isthmus.stream import frames
 from isthmus.stream.frames import BATCH, BEGIN, HEADER, MARK, framed
-from isthmus.stream.segments import Reading, name_of
+from isthmus.stream.log import LogWriter
+from isthmus.stream.segments import Reading, Tail, name_of
 
 SEED = 12345
 CONTENTS = [b"first", b"", b"third " + framed(7, BATCH, 4, 99), b"the fourth"]
@@ -161,3 +162,17 @@ def test_a_search_finds_headers_across_its_pieces(tmp_path: Path, monkeypatch: p
     written(tmp_path, flipped)
     with pytest.raises(StoreError, match=f"byte {HEADER}: batch 1 is damaged"):
         read(tmp_path)
+
+
+def test_a_batch_that_comes_while_a_log_is_read(tmp_path: Path) -> None:
+    """It is not read, and its mark does not make the end look damaged."""
+    writer = LogWriter(tmp_path, 7, Tail(0))
+    for number in (1, 2):
+        writer.append(number, b"x" * 100)
+        writer.wait(number)
+    batches = iter(Reading(tmp_path, 7, 0))
+    next(batches)
+    writer.append(3, b"y")
+    writer.wait(3)
+    assert [frame.header.number for frame, _ in batches] == [2]
+    writer.close()

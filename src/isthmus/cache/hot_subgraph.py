@@ -282,6 +282,9 @@ class HotSubgraph(Cache):
 
 def fitting(degrees: Sequence[Array], capacity: int) -> int:
     """The length up to which all lists together have at most `capacity` entries."""
-    counts = np.bincount(np.minimum(np.concatenate(degrees), capacity + 1), minlength=capacity + 2) if capacity else np.zeros(2, np.int64)
+    if not capacity:
+        return 0
+    lengths = np.concatenate(degrees)
+    counts = np.bincount(lengths[lengths <= capacity])  # by length, of which the longest may be far below the capacity
     entries = np.cumsum(counts * np.arange(counts.size))
     return int(np.searchsorted(entries, capacity, "right")) - 1

@@ -74,9 +74,9 @@ class Frame:
         return self.at + HEADER + self.header.length
 
 
-def frames(file: int, seed: int, name: str) -> Iterator[Frame]:
-    """The frames of a file, up to the first one that is incomplete or damaged."""
-    at, size = 0, os.fstat(file).st_size
+def frames(file: int, seed: int, name: str, size: int) -> Iterator[Frame]:
+    """The frames in the first `size` bytes of a file, up to the first one that is incomplete or damaged."""
+    at = 0
     while at + HEADER <= size:
         header = header_of(read(file, at, HEADER, name), seed)
         if header is None or at + HEADER + header.length > size:
@@ -89,9 +89,9 @@ def frames(file: int, seed: int, name: str) -> Iterator[Frame]:
         at = frame.end
 
 
-def synced_behind(file: int, seed: int, at: int, name: str) -> int:
-    """The last batch that a sound header somewhere behind byte `at` knows to be on disk; 0 without one."""
-    found, size, tail = 0, os.fstat(file).st_size, b""
+def synced_behind(file: int, seed: int, at: int, name: str, size: int) -> int:
+    """The last batch that a sound header somewhere in the bytes from `at` to `size` knows to be on disk; 0 without one."""
+    found, tail = 0, b""
     for begin in range(at, size, AT_ONCE):
         data = tail + read(file, begin, min(AT_ONCE, size - begin), name)
         place = data.find(MAGIC)

@@ -143,7 +143,7 @@ class Live:
                 self._results[program.name] = self._publications[program.name].current
             self.opened = None if self._far is None else self._far.opened()  # what the first answers moved to a device
             self.log.begin(self.graph, self.asked)
-            self.graph.before_reading = self.log.settle if self.log.path is not None else None
+            self.graph.before_reading = self._before_reading
         except BaseException:
             self.close()
             raise
@@ -267,8 +267,19 @@ class Live:
         report.seconds["total"] += waited
         if self.log.is_long(self.graph):
             with self._lock, self.graph.lock:
-                self.log.shorten(self.graph)
+                if not self._broken:
+                    self.log.shorten(self.graph)
         return report
+
+    def _refuse_if_broken(self) -> None:
+        if self._broken:
+            raise BatchError("a batch was stopped while it was applied: results stay as they were before it, and the stream has ended")
+
+    def _before_reading(self) -> None:
+        """The graph is read when no batch is half applied, and all are acknowledged."""
+        self._refuse_if_broken()
+        if self.log.path is not None:
+            self.log.settle()
 
     def _acknowledge(self, number: int) -> None:
         """Let readers see all batches up to this one."""
@@ -278,8 +289,7 @@ class Live:
 
     def _applied(self, edits: Edits, strict: bool, read: float, id: str | None, place: Place | None) -> BatchReport:
         with self.graph.lock:
-            if self._broken:
-                raise BatchError("a batch was stopped while it was applied: results stay as they were before it, and the stream has ended")
+            self._refuse_if_broken()
             start = clock()
             change = self.graph.prepare(edits, strict)
             for program in self._programs.values():
@@ -368,6 +378,7 @@ class Live:
     def checkpoint(self) -> None:
         """Write the graph into the stream's folder, and cut its log. Otherwise that is done when the log has become long."""
         with self._lock, self.graph.lock:
+            self._refuse_if_broken()
             self.log.checkpoint(self.graph)
 
     def close(self) -> None:

@@ -30,6 +30,7 @@ class LogWriter:
     def __init__(self, folder: Path, seed: int, tail: Tail) -> None:
         self.folder, self.seed = folder, seed
         self.number = self.synced = tail.number
+        self._process = os.getpid()
         self.syncs = 0
         self._file, self._path, self._end = -1, folder, 0
         self._writing = threading.Lock()  # of the end of the file
@@ -74,6 +75,7 @@ class LogWriter:
             thread.start()
             self._thread = thread
         with self._writing:
+            self.check()  # it may have been closed meanwhile
             end = self._end
             try:
                 self._write(framed(self.seed, BATCH, number, self.synced, content))
@@ -109,6 +111,9 @@ class LogWriter:
                 self._begin(self.number)
             except (OSError, StoreError) as error:
                 self._fail(f"{self.folder}: cannot begin a new file of the log: {getattr(error, 'strerror', None) or error}")
+            except BaseException:  # the new file may be there: batches must not go on in the old one
+                self._fail("the beginning of a new file of the log was interrupted")
+                raise
         self.check()
 
     def wait(self, number: int) -> None:
@@ -127,6 +132,8 @@ class LogWriter:
 
     def check(self) -> None:
         """Raise StoreError if nothing can be written any more."""
+        if os.getpid() != self._process:
+            raise StoreError(f"{self.folder}: the stream was opened before this process was forked; only the other process can write to it")
         with self._changed:
             if self._failure is not None:
                 raise StoreError(f"the stream is read-only: {self._failure}; open it again")
@@ -163,8 +170,11 @@ class LogWriter:
             self._write(framed(self.seed, MARK, self.number, synced))
 
     def close(self) -> None:
-        """Sync what was appended, and end."""
-        with self._changed:
+        """Sync what was appended, and end. In a fork of the writer's process, only its copy of the file is closed."""
+        if os.getpid() != self._process:
+            self._close_file()
+            return
+        with self._writing, self._changed:
             self._closing = True
             self._changed.notify_all()
         if self._thread is not None:

@@ -34,6 +34,7 @@ from isthmus.runtime.checkpoint import locked
 from isthmus.stream import checkpoints, segments
 from isthmus.stream.acknowledged import Acknowledged, Progress
 from isthmus.stream.columns import Kinds
+from isthmus.stream.frames import HEADER
 from isthmus.stream.log import LogWriter
 from isthmus.stream.records import Place, encode
 from isthmus.stream.recovery import FORMAT, NAME, VERSION, Recovered, manifest_of, recovered
@@ -83,6 +84,8 @@ class Logged(Unlogged):
             raise StoreError(f"{self.path}: {error.strerror}") from error
         if foreign:
             raise StoreError(f"{self.path}: is not empty, and not the folder of a log: it has {foreign[0]}; name another folder")
+        if has_batches(self.path):
+            raise StoreError(f"{self.path}: has batches, and its {NAME} is missing; restore that from a copy, or name another folder")
         self._manifest = {"seed": secrets.token_hex(8), "graph": identity(graph), "from": str(graph), "programs": []}
 
     def programs(self) -> list[Any]:
@@ -178,8 +181,8 @@ class Logged(Unlogged):
             return
         try:
             self.checkpoint(graph)
-        except StoreError as error:
-            self.notes.append(str(error))
+        except Exception as error:  # of any kind: the batch was acknowledged, and its sender must not try again
+            self.notes.append(str(error) or type(error).__name__)
 
     def checkpoint(self, graph: ChangingGraph) -> None:
         """Write a checkpoint, then cut the log."""
@@ -188,15 +191,22 @@ class Logged(Unlogged):
         self._since = 0  # also after a failure: the next try is due when as much was written again
         try:
             self._writer.settle()
-            if any(number == graph.number for number, _ in checkpoints.found(self.path)):
-                return
-            checkpoints.write(self.path, graph, self._acknowledged.as_json())
+            self._discard_if_damaged(graph.number)
+            if all(number != graph.number for number, _ in checkpoints.found(self.path)):
+                checkpoints.write(self.path, graph, self._acknowledged.as_json())
             self._writer.roll()
             self._cut()
             self._written += 1
         except (OSError, StoreError) as error:
             raise StoreError(f"a checkpoint of batch {graph.number} could not be completed: {error}") from error
         self._seconds += time.monotonic() - start
+
+    def _discard_if_damaged(self, number: int) -> None:
+        """Make room for a sound checkpoint of this batch."""
+        damaged = self._recovered.damaged if self._recovered is not None else set()
+        if number in damaged:
+            checkpoints.discard(self.path / f"checkpoint-{number:012d}")
+            damaged.discard(number)
 
     def _cut(self) -> None:
         """Remove all checkpoints but the last sound ones, and the segments that none of them needs."""
@@ -228,6 +238,13 @@ class Logged(Unlogged):
                     self.path.rmdir()
             os.close(self._lock)
             self._lock = -1
+
+
+def has_batches(folder: Path) -> bool:
+    """Whether a folder holds more than what a stream leaves that was killed before it began."""
+    if any(number for number, _ in [*checkpoints.found(folder), *segments.found(folder)]):
+        return True
+    return any(path.stat().st_size > HEADER for _, path in segments.found(folder))
 
 
 def ours(name: str) -> bool:

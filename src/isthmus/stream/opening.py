@@ -35,8 +35,9 @@ def stream(
             check_graph("stream", graph)
         if log is None:
             return Live(graph, programs or (), **options)
+        folder = Path(log).absolute()  # wherever the process goes
         try:
-            return opened(ReadOnly(Path(log)) if read_only else Logged(Path(log), graph, log_size_of(log_size)), graph, programs, options)
+            return opened(ReadOnly(folder) if read_only else Logged(folder, graph, log_size_of(log_size)), graph, programs, options)
         except OSError as error:
             raise StoreError(f"{error.filename or log}: {error.strerror}") from error
 

@@ -109,5 +109,5 @@ def replayed(folder: Path, seed: int, graph: ChangingGraph, acknowledged: Acknow
     batches = f"{count} {'batch' if count == 1 else 'batches'}"
     note = f"recovered to batch {graph.number} from {folder}: checkpoint of batch {begin}, {batches} of the log"
     if tail.torn:
-        note += f"; {tail.torn} bytes of an unfinished batch were cut"
+        note += f"; {tail.torn} bytes of an unfinished write were cut"
     return Recovered(graph, acknowledged, begin, tail, size, notes=[note])

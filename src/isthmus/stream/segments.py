@@ -78,7 +78,8 @@ class Reading:
         number, end, synced = before, 0, before
         unsure: list[tuple[int, int]] = []  # batches that no frame knows to be on disk, and where they begin
         with opened(path) as file:
-            for frame in frames(file, self.seed, str(path)):
+            size = os.fstat(file).st_size  # once: its writer may add to it meanwhile
+            for frame in frames(file, self.seed, str(path), size):
                 kind, expected = frame.header.kind, number + (frame.header.kind == BATCH)
                 if (kind == BEGIN) != (frame.at == 0) or frame.header.number != expected:
                     raise StoreError(f"{path}: byte {frame.at}: expected batch {expected}, found {frame.header.number}; {HELP}")
@@ -90,10 +91,10 @@ class Reading:
                     if number > self.since:
                         yield frame, f"{path}: byte {frame.at}"
                 end = frame.end
-            torn = os.fstat(file).st_size - end
+            torn = size - end
             if not is_last and (torn or not end):
                 raise damaged(path, end, number + 1)
-            if torn and synced_behind(file, self.seed, end, str(path)) > number:
+            if torn and synced_behind(file, self.seed, end, str(path), size) > number:
                 raise damaged(path, end, number + 1)
         self.tail = Tail(number, path, end, torn, unsure[0][1] if unsure else end)
 
