@@ -17,13 +17,13 @@ from isthmus.kernels.packed import DELETE, INSERT
 from isthmus.threads import Team
 
 if TYPE_CHECKING:
-    from isthmus.graph.changing import ChangingGraph
+    from isthmus.graph.advancing import AdvancingGraph
 
 NOBODY = np.empty(0, np.int64)
 FEW_WEIGHTS = np.empty(0, np.int32)
 
 
-def prepared(graph: ChangingGraph, edits: Edits, strict: bool = False) -> Change:
+def prepared(graph: AdvancingGraph, edits: Edits, strict: bool = False) -> Change:
     """Find out what a batch changes. Raises BatchError; nothing is changed yet.
 
     `strict`: inserting an edge that exists, or deleting or reweighing one that does not, is an error.
@@ -39,7 +39,7 @@ def prepared(graph: ChangingGraph, edits: Edits, strict: bool = False) -> Change
     if not graph.directed:
         us, vs = np.minimum(us, vs), np.maximum(us, vs)
     order = sorted_pairs(us, vs, n)
-    kind = graph.sides["out"].targets.dtype
+    kind = graph.target_dtype
     tails, heads, once = np.empty(us.size, kind), np.empty(us.size, kind), np.empty(us.size, np.uint8)
     cuts = np.zeros(us.size + 1, np.int64)
     count = finding.group_rows(order, us, vs, wishes, tails, heads, cuts, once) if us.size else 0
@@ -71,7 +71,7 @@ def folded(team: Team, search: Search, order: Array, cuts: Array, wishes: Array,
     return actions, final, int(sum(repeated)), int(sum(missing)), np.min(odd, axis=0)
 
 
-def numbered(graph: ChangingGraph, edits: Edits, strict: bool) -> tuple[Array, Array, Array, Array, dict[str, int]]:
+def numbered(graph: AdvancingGraph, edits: Edits, strict: bool) -> tuple[Array, Array, Array, Array, dict[str, int]]:
     """(ids of new vertices, both ends of every row by number, numbers of removed vertices, counts)."""
     ids, n = graph.changing_ids, graph.vertices
     us, vs = ids.numbers(edits.sources), ids.numbers(edits.targets)
@@ -103,13 +103,13 @@ def numbered(graph: ChangingGraph, edits: Edits, strict: bool) -> tuple[Array, A
     return added, us, vs, removed, counts
 
 
-def check_range(graph: ChangingGraph, added: Array) -> None:
-    kind = graph.sides["out"].targets.dtype
+def check_range(graph: AdvancingGraph, added: Array) -> None:
+    kind = graph.target_dtype
     if graph.vertices + added.size > np.iinfo(kind).max:
         raise BatchError(f"the graph would have {graph.vertices + added.size} vertices, more than {kind} numbers; ingest it again")
 
 
-def removed_by(graph: ChangingGraph, edits: Edits, strict: bool, counts: dict[str, int]) -> Array:
+def removed_by(graph: AdvancingGraph, edits: Edits, strict: bool, counts: dict[str, int]) -> Array:
     if edits.removed is None or not edits.removed.size:
         return NOBODY
     users = distinct(edits.removed)
@@ -126,10 +126,10 @@ def removed_by(graph: ChangingGraph, edits: Edits, strict: bool, counts: dict[st
     return np.sort(numbers[numbers != UNKNOWN])
 
 
-def weights_of(graph: ChangingGraph, edits: Edits) -> Array:
+def weights_of(graph: AdvancingGraph, edits: Edits) -> Array:
     if not graph.weighted:
         return FEW_WEIGHTS
-    kind = graph.sides["out"].weights.dtype
+    kind = graph.weight_dtype
     return np.ones(len(edits), kind) if edits.weights is None else edits.weights.astype(kind)
 
 
@@ -141,7 +141,7 @@ def refused(edits: Edits, odd: Array) -> BatchError:
 
 
 def change_of(
-    graph: ChangingGraph, search: Search, actions: Array, final: Array, added: Array, removed: Array, counts: dict[str, int]
+    graph: AdvancingGraph, search: Search, actions: Array, final: Array, added: Array, removed: Array, counts: dict[str, int]
 ) -> Change:
     n = graph.vertices + added.size
     _, inserted, deleted, reweighed = np.bincount(actions, minlength=4).tolist()
