@@ -54,6 +54,9 @@ class Sizes:
     # A changing graph
     settled_alone: int = 1 << 21  # edges that one thread follows to bring an answer up to date; all threads go on from there
     few_changes: int = 1 << 9  # changed arcs; one thread applies this few sooner than a team
+    staging: int = 4 << 20  # bytes of stored lists that are read before they are patched; with two readers larger ones are no faster
+    gathered: int = 32 << 20  # bytes of lists that a maintained program gets from disk at once, beyond the first list
+    merged: int = 8 << 20  # bytes of lists that are patched and written at once into a new store
 
     # A run
     smallest_queue: int = 1 << 12  # vertices in a frontier's queue, however small the graph

@@ -1,4 +1,4 @@
-"""The SSD link: what it reads, in how many requests, and what it does when the disk or the system will not play."""
+"""`link/ssd.py`, `graph/extent_reader.py`: what is read, in how many requests, and what happens if the disk or the system will not play."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 
 import isthmus as ist
 from isthmus.errors import StoreError
+from isthmus.graph import extent_reader
 from isthmus.graph.files import BLOCK, aligned_empty
 from isthmus.kernels import aio
-from isthmus.link import ssd
 from isthmus.link.calibrate import GUESS
 from isthmus.link.link import Extents
 from isthmus.link.ssd import SsdLink
@@ -80,7 +80,7 @@ def test_extents_arrive_where_they_should(
     if not direct:
         refuse_direct(monkeypatch)
     if not rings:
-        monkeypatch.setattr(ssd, "Ring", no_ring)
+        monkeypatch.setattr(extent_reader, "Ring", no_ring)
     before, threads = open_files(), threading.active_count()
     link = SsdLink(arrays(graph), GUESS, verify)
     buffer = aligned_empty(60 * BLOCK, np.uint8)
@@ -111,11 +111,11 @@ def refuse_direct(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_as_many_in_flight_as_the_profile_says(graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     depths: list[int] = []
-    plain = ssd.Ring
-    monkeypatch.setattr(ssd, "Ring", lambda depth: depths.append(depth) or plain(depth))
+    plain = extent_reader.Ring
+    monkeypatch.setattr(extent_reader, "Ring", lambda depth: depths.append(depth) or plain(depth))
     SsdLink(arrays(graph), replace(GUESS, depth=8)).close()
     assert set(depths) == {8}
-    monkeypatch.setattr(ssd, "Ring", no_ring)
+    monkeypatch.setattr(extent_reader, "Ring", no_ring)
     link = SsdLink(arrays(graph), replace(GUESS, depth=8))
     link.close()
     assert link.notes == ["no asynchronous I/O (no such call): 8 threads read instead"]
@@ -127,7 +127,7 @@ def test_long_extents_are_read_in_pieces(graph: Any, monkeypatch: pytest.MonkeyP
     buffer = aligned_empty(blocks * BLOCK, np.uint8)
     for rings in (True, False):
         if not rings:
-            monkeypatch.setattr(ssd, "Ring", no_ring)
+            monkeypatch.setattr(extent_reader, "Ring", no_ring)
         link = SsdLink(arrays(graph), GUESS)
         buffer[:] = 0
         assert link.move(extents((0, 0, blocks, 0)), buffer) == -(-blocks // 16)
@@ -176,7 +176,7 @@ def test_two_channels_at_once(graph: Any) -> None:
 @pytest.mark.parametrize("size", [5 * BLOCK, 5 * BLOCK + 123, 0])
 def test_a_file_that_became_shorter(own: Any, monkeypatch: pytest.MonkeyPatch, rings: bool, size: int) -> None:
     if not rings:
-        monkeypatch.setattr(ssd, "Ring", no_ring)
+        monkeypatch.setattr(extent_reader, "Ring", no_ring)
     link = SsdLink(arrays(own), GUESS)
     os.truncate(own.path / "out.targets", size)
     buffer = aligned_empty(20 * BLOCK, np.uint8)
@@ -189,7 +189,7 @@ def test_a_file_that_became_shorter(own: Any, monkeypatch: pytest.MonkeyPatch, r
 @pytest.mark.parametrize("rings", [True, False])
 def test_a_read_that_fails(own: Any, monkeypatch: pytest.MonkeyPatch, rings: bool) -> None:
     """The asynchronous read fails, the plain one that repeats it too."""
-    monkeypatch.setattr(ssd, "Ring", Failing if rings else no_ring)
+    monkeypatch.setattr(extent_reader, "Ring", Failing if rings else no_ring)
     link = SsdLink(arrays(own), GUESS)
 
     def broken(*details: Any) -> int:
@@ -215,7 +215,7 @@ class Failing:
 
 
 def test_a_read_that_fails_once_is_repeated(own: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ssd, "Ring", Failing)
+    monkeypatch.setattr(extent_reader, "Ring", Failing)
     plain, short = os.preadv, iter([100, 4096])
 
     def stuttering(descriptor: int, buffers: Any, offset: int) -> int:
@@ -233,7 +233,7 @@ def test_a_read_that_fails_once_is_repeated(own: Any, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("rings", [True, False])
 def test_a_block_whose_checksum_is_wrong(own: Any, monkeypatch: pytest.MonkeyPatch, rings: bool) -> None:
     if not rings:
-        monkeypatch.setattr(ssd, "Ring", no_ring)
+        monkeypatch.setattr(extent_reader, "Ring", no_ring)
     with (own.path / "out.weights").open("r+b") as file:
         file.seek(6 * BLOCK + 17)
         byte = file.read(1)
@@ -284,7 +284,7 @@ def test_a_file_that_cannot_be_opened_leaves_nothing_open(own: Any, monkeypatch:
 def test_notes_reach_the_trace(own: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = ist.bfs(own, 0).values
     refuse_direct(monkeypatch)
-    monkeypatch.setattr(ssd, "Ring", no_ring)
+    monkeypatch.setattr(extent_reader, "Ring", no_ring)
     result = ist.bfs(own, 0, memory="10%", policy="filter")
     assert np.array_equal(result.values, expected)
     told = "\n".join(result.summary()["notes"])
@@ -311,7 +311,7 @@ def test_reads_that_cannot_be_collected_are_repeated(graph: Any, monkeypatch: py
 def test_a_target_that_is_not_a_vertex(own: Any, monkeypatch: pytest.MonkeyPatch, rings: bool, verify: bool) -> None:
     """Whether or not checksums are compared, no such target reaches a kernel."""
     if not rings:
-        monkeypatch.setattr(ssd, "Ring", no_ring)
+        monkeypatch.setattr(extent_reader, "Ring", no_ring)
     with (own.path / "out.targets").open("r+b") as file:
         file.seek(5 * BLOCK + 40)
         file.write((4096).to_bytes(4, "little"))
@@ -334,7 +334,7 @@ def test_a_link_that_could_not_be_opened_leaves_no_file_open(graph: Any, monkeyp
         made.append(aio.Ring(depth))
         return made[0]
 
-    monkeypatch.setattr(ssd, "Ring", interrupted)
+    monkeypatch.setattr(extent_reader, "Ring", interrupted)
     with pytest.raises(failure):
         SsdLink(arrays(graph), GUESS)
     assert len(os.listdir("/proc/self/fd")) == files

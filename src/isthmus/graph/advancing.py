@@ -66,6 +66,7 @@ class AdvancingGraph(Graph):
     """A graph whose snapshot advances by batches. `_begin` first, then `sides`, `negative_arcs` and `_take_snapshot`."""
 
     sides: Any  # by name; the same object twice if the graph is undirected
+    lists_are_near = True  # False: lists are read by `gathered` and `pieces`
     negative_arcs: int
     target_dtype: Any
     weight_dtype: Any  # None: unweighted

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from isthmus.errors import StoreError
 from isthmus.graph.files import BLOCK, Array, OpenFile
+
+if TYPE_CHECKING:
+    from isthmus.graph.overlay import Patch
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class FarArray:
     """Targets or weights of one side: `count` entries, those in gaps between lists included.
 
     Either `memory` holds them, or `file` does, in whole blocks. The blocks' checksums are in `sums`, whose own checksum is `digest`.
+    With a `patch`, the file holds them as they were before some arcs were added and others removed.
     """
 
     name: str
@@ -66,6 +70,7 @@ class FarArray:
     sums: OpenFile | None = None
     digest: str = ""
     bounds: Bounds = ANYTHING
+    patch: Patch | None = None
 
     @property
     def bytes(self) -> int:

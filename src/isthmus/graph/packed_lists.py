@@ -10,6 +10,7 @@ vertices of low degree would keep every window too dense.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -67,6 +68,10 @@ class PackedLists:
     @property
     def slots(self) -> int:
         return int(self.targets.size)
+
+    @property
+    def weight_dtype(self) -> Any:
+        return self.weights.dtype
 
     @property
     def bytes(self) -> int:

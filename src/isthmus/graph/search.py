@@ -6,13 +6,16 @@ when its list is read, and what is found is kept: the change that follows goes t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import IsthmusError
 from isthmus.graph.files import Array
+from isthmus.graph.lists import Lists
 from isthmus.graph.packed_lists import PackedLists, SideChanges
 from isthmus.kernels import finding
 from isthmus.threads import Team
@@ -36,10 +39,22 @@ class SideArcs:
     places: Array
 
 
+class SearchedSide(Protocol):
+    """What a search needs to know of a side."""
+
+    @property
+    def vertices(self) -> int: ...
+    @property
+    def weighted(self) -> bool: ...
+    @property
+    def weight_dtype(self) -> Any: ...
+    def lists(self) -> Lists: ...
+
+
 class Search:
     """Finds distinct edges, sorted by tail and then head; if the graph is undirected, no tail exceeds its head."""
 
-    def __init__(self, sides: dict[str, PackedLists], directed: bool, tails: Array, heads: Array, team: Team) -> None:
+    def __init__(self, sides: Mapping[str, SearchedSide], directed: bool, tails: Array, heads: Array, team: Team) -> None:
         self._lists, self._team = sides, team
         self.tails, self.heads = tails, heads
         self._lengths = np.full(2 * tails.size, LONG, np.int64)  # of the lists at both ends
@@ -47,19 +62,19 @@ class Search:
         if directed:
             self.sides["in"] = self._arcs(sides["in"], False, True)
         out = sides["out"]
-        self.exists, self.old = np.zeros(tails.size, np.uint8), np.empty(tails.size if out.weighted else 0, out.weights.dtype)
+        self.exists, self.old = np.zeros(tails.size, np.uint8), np.empty(tails.size if out.weighted else 0, out.weight_dtype)
 
-    def _arcs(self, lists: PackedLists, forward: bool, backward: bool) -> SideArcs:
+    def _arcs(self, lists: SearchedSide, forward: bool, backward: bool) -> SideArcs:
         """The arcs of one side; each member of the team sorts those of a range of vertices."""
         tails, heads = self.tails, self.heads
         bounds, cuts = self._ranges(forward, backward)
         keys, spare, ends, spare_ends = (np.empty(cuts[-1], kind) for kind in (np.uint64, np.uint64, np.int64, np.int64))
-        vertices, others = np.empty(cuts[-1], tails.dtype), np.empty(cuts[-1], tails.dtype)
+        vertices, others, positions = np.empty(cuts[-1], tails.dtype), np.empty(cuts[-1], tails.dtype), lists.lists().arrays
 
         def sort(k: int) -> None:
             arrays = [array[cuts[k] : cuts[k + 1]] for array in (keys, spare, spare_ends, vertices, others, ends)]
             finding.sort_arcs(tails, heads, forward, backward, bounds[k], bounds[k + 1], *arrays)
-            finding.measure(arrays[3], arrays[5], *lists.arrays()[:2], lists.vertices, self._lengths)
+            finding.measure(arrays[3], arrays[5], *positions, lists.vertices, self._lengths)
 
         self._team.each(sort, len(bounds) - 1)
         spare_ends[:] = -1
@@ -89,9 +104,11 @@ class Search:
     def find(self, once: Array) -> None:
         """Look for the edges: those that are marked in `once` in the shorter of their lists, all others in both."""
         for name, side in self.sides.items():
-            self._find(side, self._lists[name], once)
+            self._find(side, name, once)
 
-    def _find(self, side: SideArcs, lists: PackedLists, once: Array) -> None:
+    def _find(self, side: SideArcs, name: str, once: Array) -> None:
+        lists = self._lists[name]
+        assert isinstance(lists, PackedLists)
         size, vertices = side.ends.size, side.vertices
         bits, arrays = lists.bits(), lists.arrays()
         cuts = [0, size]

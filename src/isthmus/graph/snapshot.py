@@ -56,7 +56,13 @@ class Snapshot(ABC):
 
     @property
     def on_disk(self) -> bool:
+        """Whether its edges are in files."""
         return self.path is not None
+
+    @property
+    def staging_bytes(self) -> int:
+        """Near memory that a link to its edges takes beside its buffers."""
+        return 0
 
     def stored(self, side: str) -> str:
         """The side that stores these edges: always "out" for an undirected graph."""
@@ -126,11 +132,15 @@ class StoredSnapshot(Snapshot):
         return self.arcs
 
     def lists(self, side: str, verify: bool = True) -> Lists:
+        return Lists.of(self.offsets(side, verify))
+
+    def offsets(self, side: str, verify: bool = True) -> Array:
+        """Where each list begins, and where the last one ends."""
         name = f"{self.stored(side)}.offsets"
         offsets = np.ascontiguousarray(self._store.read(name, verify=verify), np.int64)
         if offsets[0] != 0 or offsets[-1] != self.arcs or (offsets[1:] < offsets[:-1]).any():
             raise StoreError(f"{self._store}: section {name} does not ascend from 0 to {self.arcs}; run isthmus verify")
-        return Lists.of(offsets)
+        return offsets
 
     def far(self, side: str, weights: bool) -> list[FarArray]:
         kinds = ("targets", "weights") if weights and self.weighted else ("targets",)

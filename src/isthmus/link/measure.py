@@ -20,11 +20,12 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import StoreError
+from isthmus.graph.extent_reader import DEPTH
 from isthmus.graph.far import ANYTHING, FarArray
 from isthmus.graph.files import BLOCK, OpenFile, Scratch, aligned_empty
 from isthmus.kernels.gather import pack
 from isthmus.link.link import Array, Extents, Profile
-from isthmus.link.ssd import DEPTH, GUESS, SsdLink
+from isthmus.link.ssd import GUESS, SsdLink
 from isthmus.memory import format_size
 from isthmus.progress import SILENT, Progress
 from isthmus.threads import Team

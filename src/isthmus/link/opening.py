@@ -7,6 +7,7 @@ from isthmus.graph.snapshot import Snapshot
 from isthmus.link.calibrate import profile_of
 from isthmus.link.link import Link, Profile
 from isthmus.link.measure import Say, ignore
+from isthmus.link.patched import PatchedLink
 from isthmus.link.ram import PROFILE, RamLink
 from isthmus.link.ssd import SsdLink
 
@@ -19,7 +20,8 @@ def open_link(
     `far`: "ram" first reads arrays that are in files into memory, and then uses a link to that memory.
     """
     if far == "auto" and in_files(arrays):
-        return SsdLink(arrays, profile_of(arrays, may_measure, say), verify)
+        kind = PatchedLink if any(array.patch is not None for array in arrays) else SsdLink
+        return kind(arrays, profile_of(arrays, may_measure, say), verify)
     return RamLink([snapshot.whole(array, verify) for array in arrays])
 
 

@@ -35,7 +35,7 @@ class Split:
 
     budget: int
     state: int
-    offsets: int  # with the checksums of edges in files
+    offsets: int  # with the checksums of edges in files, and what a link takes beside its buffers
     frontier: int
     edges: int  # staging buffers, or all edges when resident
     resident: bool
@@ -74,7 +74,7 @@ def split_budget(
     state, frontier = n * program.state_bytes + program.table_bytes(graph), frontier_bytes(n, threads)
     offsets = sum(graph.list_bytes(side) for side in program.sides)
     if device_bytes is None:
-        offsets += sum(checksum_bytes(graph, side, program.reads_weights()) for side in program.sides)
+        offsets += sum(checksum_bytes(graph, side, program.reads_weights()) for side in program.sides) + graph.staging_bytes
     index = n * index_bytes if keeps else 0
     vertex = state + offsets + frontier + index
     least_edges = min(BUFFERS * least_buffer, edge_bytes + BUFFERS * LEAST_BLOCKS * 4096) + page_bytes

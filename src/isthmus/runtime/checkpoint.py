@@ -89,7 +89,7 @@ class Checkpoints(RunCheckpoints):
     def __init__(self, path: Path, every: float, restart: bool, graph: Snapshot, run: str, keep: bool) -> None:
         if not is_real(every) or not 0 <= every < math.inf:
             raise OptionError(f"checkpoint_every: expected minutes, a number of at least 0, got {every!r}")
-        if not graph.on_disk:
+        if graph.path is None:
             raise OptionError(f"checkpoint: {graph} is in memory only, so no later run could resume with it; ingest it into a store")
         self.path, self.every, self.written, self.seconds = path, every, 0, 0.0
         self.same = {"isthmus": __version__, "graph": graph.identity(), "run": run}

@@ -189,7 +189,7 @@ class Holdings:
         name = self._snapshot.stored(side)
         if name not in self._lists:
             self._lists[name] = self._snapshot.lists(side, self._verify)
-            if self._snapshot.on_disk and self._model is None:  # a modelled device's link carries edges alone
+            if self._snapshot.path and self._model is None:  # a modelled device's link carries edges alone
                 self.loaded.add(Moved(self._lists[name].begins.nbytes + 8))
         self._lists[name] = self._lists.pop(name)  # the most recently used now
         return self._lists[name]

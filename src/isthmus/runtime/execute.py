@@ -66,7 +66,7 @@ def session_split(program: Program, session: Session) -> Split:
         raise StoreError(f"{program.name} follows in-edges, and {graph} was stored without them; {again}")
     chosen = recipe_for(program, session)
     split = split_for(program, graph, chosen, model, settings.memory, session.team.size, settings.policy)
-    if graph.path is None and not split.resident and settings.far == "auto" and model is None:
+    if not graph.on_disk and not split.resident and settings.far == "auto" and model is None:
         if settings.memory is not None and settings.policy == "auto":
             instead = f"ingest it into a store, or raise {option('memory')}"
             raise BudgetError(f"{graph} is in memory already and does not fit the budget; {instead}")

@@ -63,7 +63,7 @@ def origin(graph: Snapshot, date: str) -> dict[str, Any]:
         "isthmus": __version__,
         "date": date,
         "command": shell[0] if shell else None,
-        "graph": {"path": str(graph.path.absolute()) if graph.path else None, "checksum": graph.identity() if graph.on_disk else None},
+        "graph": {"path": str(graph.path.absolute()) if graph.path else None, "checksum": graph.identity() if graph.path else None},
     }
 
 

@@ -1,0 +1,86 @@
+"""A stored graph and its overlay as a new store, within little memory: lists are patched, sorted and written some at a time.
+
+Vertices keep their numbers, so that what is known by number stays valid; if these do not follow the ids any more, the new store holds the
+permutation, like a store in hub order.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from isthmus import sizes
+from isthmus.errors import StoreError
+from isthmus.graph.files import Array
+from isthmus.graph.graph import Graph
+from isthmus.graph.manifest import Manifest
+from isthmus.graph.overlay import Overlay
+from isthmus.graph.overlay_snapshot import OverlaySnapshot
+from isthmus.graph.patched_reader import PatchedReader, patch_of
+from isthmus.graph.store import SUFFIX, Store
+from isthmus.graph.writer import StoreWriter
+from isthmus.kernels import overlay as kernels
+
+
+def merged(snapshot: OverlaySnapshot, reader: PatchedReader, path: str | Path, overwrite: bool = False) -> Graph:
+    """Write a snapshot into a new store, and open it."""
+    with StoreWriter(path, overwrite) as writer:
+        for name, array in snapshot.ids.sections().items():
+            writer.section(name, array.dtype, array.size)
+            writer.append(name, array)
+        for number, side in enumerate(("out", "in") if snapshot.directed else ("out",)):
+            write_side(writer, side, snapshot, reader, number * (2 if snapshot.weighted else 1))
+        manifest = Manifest(
+            snapshot.vertices, snapshot.edges, snapshot.arcs, snapshot.directed, snapshot.weighted, snapshot.ids.kind, snapshot.order,
+            snapshot.self_loops, False, snapshot.directed, snapshot.negative_weights, {"made by": f"a stream, batch {snapshot.number}"},
+        )  # fmt: skip
+        return Graph(writer.commit(manifest))
+
+
+def write_side(writer: StoreWriter, side: str, snapshot: OverlaySnapshot, reader: PatchedReader, section: int) -> None:
+    """The sections of one side. `section`: the number of its targets for the reader; weights follow."""
+    arrays = snapshot.far(side, True)
+    overlay = patch_of(arrays[0]).overlay
+    writer.section(f"{side}.offsets", np.int64, overlay.begins.size)
+    for at in range(0, overlay.begins.size, sizes.now.copied_entries):
+        writer.append(f"{side}.offsets", overlay.begins[at : at + sizes.now.copied_entries])
+    for kind, array in zip(("targets", "weights"), arrays, strict=False):
+        writer.section(f"{side}.{kind}", array.dtype, array.count)
+    for first, last in windows(overlay, sum(np.dtype(array.dtype).itemsize for array in arrays)):
+        low, high = int(overlay.begins[first]), int(overlay.begins[last])
+        entries = [reader.entries(section + k, low, high) for k in range(len(arrays))]
+        for kind, data in zip(("targets", "weights"), in_order(overlay, first, last, entries), strict=False):
+            writer.append(f"{side}.{kind}", data)
+
+
+def windows(overlay: Overlay, entry_bytes: int) -> Iterator[tuple[int, int]]:
+    """Ranges of vertices whose lists take about as much as is written at once; one list may take more."""
+    most, first = max(1, sizes.now.merged // entry_bytes), 0
+    while first < overlay.vertices:
+        last = int(np.searchsorted(overlay.begins, overlay.begins[first] + most, "right")) - 1
+        last = min(max(last, first + 1), overlay.vertices)
+        yield first, last
+        first = last
+
+
+def in_order(overlay: Overlay, first: int, last: int, entries: list[Array]) -> list[Array]:
+    """Targets, and weights if there are any, of vertices first:last, each list in ascending order."""
+    targets, weights = entries[0], entries[1] if len(entries) > 1 else entries[0][:0]
+    out, out_weights = np.empty_like(targets), np.empty_like(weights)
+    kernels.sort_lists(first, last, overlay.begins, overlay.added_tails, int(overlay.begins[first]), targets, weights, out, out_weights)
+    return [out, out_weights][: len(entries)]
+
+
+def scratch_store(snapshot: OverlaySnapshot, reader: PatchedReader, folder: Path | None) -> Graph:
+    """A snapshot in a new store that has no name: its files are open, and gone from the disk when they are closed, or the process ends."""
+    if folder is None:
+        raise StoreError("there is no folder for a new store")
+    path = folder / f".merging-{os.getpid()}-{id(snapshot):x}{SUFFIX}"
+    graph = merged(snapshot, reader, path)
+    assert isinstance(graph.store, Store)
+    shutil.rmtree(path, ignore_errors=True)
+    return graph

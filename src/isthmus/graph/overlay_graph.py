@@ -1,0 +1,166 @@
+"""A changing graph on disk, for graphs whose edges do not fit in memory: a store, and the changes since in an overlay near.
+
+The store is never written to. When the changes take too much memory, they are merged with it into a new store (`merging.py`), from
+which the graph goes on.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from isthmus import sizes
+from isthmus.graph.advancing import AdvancingGraph, Gathered
+from isthmus.graph.change import sorted_pairs
+from isthmus.graph.files import Array, aligned_empty
+from isthmus.graph.graph import Graph
+from isthmus.graph.merging import merged, scratch_store
+from isthmus.graph.overlay_base import StoredBase
+from isthmus.graph.overlay_search import OverlaySearch
+from isthmus.graph.overlay_side import OverlaySide
+from isthmus.graph.overlay_snapshot import OverlaySnapshot
+from isthmus.graph.patched_reader import PatchedReader, Pieces
+from isthmus.graph.search import Search
+
+
+class OverlayGraph(AdvancingGraph):
+    """A graph on disk that takes batches. It is opened from a store, and is a graph itself."""
+
+    sides: dict[str, OverlaySide]
+    snapshot: OverlaySnapshot
+    lists_are_near = False
+
+    def __init__(self, graph: Graph, threads: int | None = None, number: int = 0) -> None:
+        self._begin(graph.snapshot, threads, number)
+        self._gathered: dict[str, tuple[Array, Array]] = {}  # where the lists of some vertices lie, by side
+        try:
+            self._adopt(StoredBase(graph, self.team))
+        except BaseException:
+            self.team.close()
+            raise
+        self.folder = graph.path.parent if graph.path is not None else None  # where new stores are written
+        self.negative_arcs = self._base.negative_arcs
+        self._take_snapshot()
+
+    def _adopt(self, base: StoredBase) -> None:
+        """Go on from a stored graph."""
+        self._base, self.sides = base, base.sides
+        weakref.finalize(self, base.reader.close)  # of a graph that nobody closed
+
+    def _take_snapshot(self) -> None:
+        self.snapshot = OverlaySnapshot(self)
+        self.vertices, self.arcs = self.snapshot.vertices, self.snapshot.arcs
+        sections = [section for side in self._both for section in side.base.sections]
+        self._reader = PatchedReader(self._base.reader, [array for side in self._both for array in side.far()], sections)
+
+    @property
+    def changes_bytes(self) -> int:
+        """Memory of the arcs that were added and removed since the graph was stored."""
+        return sum(side.overlay.change_bytes for side in self._both)
+
+    # Lists
+
+    def gathered(self, side: str, rows: Array, weights: bool) -> Gathered:
+        """The lists of these vertices, read from disk."""
+        here, begins, ends = self.sides[side], *self._positions(side)
+        rows = np.sort(rows.astype(np.int64))
+        first, last = here.overlay.begins[rows], here.overlay.begins[rows + 1]
+        places = np.zeros(rows.size + 1, np.int64)
+        np.cumsum(last - first, out=places[1:])
+        begins[rows], ends[rows] = places[:-1], places[1:]
+        count = int(places[-1])
+        targets = aligned_empty(count, self.target_dtype)
+        entries = [targets]
+        if weights and self.weighted:
+            entries.append(aligned_empty(count, self.weight_dtype))
+        for section, out in zip(here.base.sections, entries, strict=False):
+            columns = np.full(rows.size, section), first, last, places[:-1] * out.itemsize
+            self._reader.read(Pieces(*columns), out.view(np.uint8))
+        return begins, ends, targets, entries[-1] if len(entries) > 1 else np.empty(0, self.weight_dtype or np.int32)
+
+    def pieces(self, side: str, rows: Array, weights: bool) -> Iterator[tuple[Array, Gathered]]:
+        begins = self.sides[side].overlay.begins
+        rows = np.sort(rows.astype(np.int64))
+        entry = self.snapshot.target_bytes + (self.snapshot.weight_bytes if weights else 0)
+        ends = np.cumsum((begins[rows + 1] - begins[rows]) * entry)
+        at = 0
+        while at < rows.size:
+            before = int(ends[at - 1]) if at else 0
+            stop = max(at + 1, int(np.searchsorted(ends, before + sizes.now.gathered, "right")))
+            yield rows[at:stop], self.gathered(side, rows[at:stop], weights)
+            at = stop
+
+    def _positions(self, side: str) -> tuple[Array, Array]:
+        """Begins and ends by vertex, for lists that are gathered; only those of the last call mean something."""
+        name = side if self.directed else "out"
+        if name not in self._gathered or self._gathered[name][0].size < self.vertices:
+            room = self.vertices + self.vertices // 8 + 64
+            self._gathered[name] = np.empty(room, np.int64), np.empty(room, np.int64)
+        return self._gathered[name]
+
+    def _read(self, section: str, begin: int, end: int) -> Array:
+        side, _, kind = section.partition(".")
+        return self._reader.entries(self.sides[side].base.sections[0 if kind == "targets" else 1], begin, end)
+
+    def _arcs_between(self, u: int, v: int) -> tuple[int, int]:
+        begin, end = self._row(u)
+        at = np.flatnonzero(self._read("out.targets", begin, end) == v)
+        return (begin + int(at[0]), begin + int(at[0]) + 1) if at.size else (begin, begin)
+
+    # Batches
+
+    def search(self, tails: Array, heads: Array) -> Search:
+        return OverlaySearch(self.sides, self.directed, tails, heads, self.team, self._base.reader)
+
+    def joined(self, us: Array, vs: Array) -> Array:
+        known = (us < self.vertices) & (vs < self.vertices)
+        exists = np.zeros(us.size, np.bool_)
+        us, vs = us[known].astype(np.int64), vs[known].astype(np.int64)
+        if not self.directed:
+            us, vs = np.minimum(us, vs), np.maximum(us, vs)
+        order = sorted_pairs(us, vs, self.vertices)
+        us, vs = us[order], vs[order]
+        fresh = np.ones(us.size, np.bool_)
+        fresh[1:] = (us[1:] != us[:-1]) | (vs[1:] != vs[:-1])
+        search = self.search(us[fresh].astype(self.target_dtype), vs[fresh].astype(self.target_dtype))
+        search.find(np.ones(int(np.count_nonzero(fresh)), np.uint8))
+        found = np.empty(us.size, np.bool_)
+        found[order] = search.exists[np.cumsum(fresh) - 1] != 0
+        exists[known] = found
+        return exists
+
+    # As a whole
+
+    def frozen(self) -> Graph:
+        """The graph as it is now, in a store without a name, which is gone when it is closed."""
+        with self.lock:
+            return scratch_store(self.snapshot, self._reader, self.folder)
+
+    def save(self, path: str | Path, overwrite: bool = False) -> None:
+        """Write the graph as it is now into a store."""
+        from isthmus.graph.build import store_again  # late: it imports graphs
+
+        with self.lock:
+            if self.snapshot.order == "natural":
+                merged(self.snapshot, self._reader, path, overwrite).close()
+                return
+            with self.frozen() as frozen:
+                store_again(frozen, path, overwrite).close()
+
+    def merge(self) -> None:
+        """Write the graph into a new store, and go on from there: the overlay is empty then."""
+        with self.lock:
+            if not self.changes_bytes:
+                return
+            fresh = self.frozen()
+            old = self._base
+            self._adopt(StoredBase(fresh, self.team))
+            self._take_snapshot()
+            old.close()
+
+    def close(self) -> None:
+        super().close()
+        self._base.close()
