@@ -15,8 +15,9 @@ import pytest
 import isthmus as ist
 from isthmus import sizes
 from isthmus.errors import StoreError
+from isthmus.graph import extent_reader
 from isthmus.graph.files import BLOCK, aligned_empty
-from isthmus.link import measure, ssd
+from isthmus.link import measure
 from isthmus.link.measure import Meter, Samples, TrialFile, measure_folder, measure_stored
 from isthmus.threads import Team
 
@@ -151,8 +152,8 @@ def test_reads_go_through_the_cache_where_direct_ones_are_refused(tmp_path, monk
 
 
 def test_as_many_in_flight_as_are_measured(tmp_path, monkeypatch):
-    depths, plain = [], ssd.Ring
-    monkeypatch.setattr(ssd, "Ring", lambda depth: depths.append(depth) or plain(depth))
+    depths, plain = [], extent_reader.Ring
+    monkeypatch.setattr(extent_reader, "Ring", lambda depth: depths.append(depth) or plain(depth))
     measure_folder(tmp_path, 1)
     assert sorted(set(depths)) == [1, 8, 32, 128]
 

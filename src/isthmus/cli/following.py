@@ -22,8 +22,8 @@ from isthmus.memory import format_size, peak_rss
 from isthmus.runtime import repeat
 from isthmus.runtime.compare import DisagreementError
 from isthmus.runtime.result import shown
+from isthmus.stream.batch_report import PARTS, BatchReport
 from isthmus.stream.changes import save_changes
-from isthmus.stream.live import PARTS, BatchReport
 from isthmus.stream.opening import stream
 from isthmus.stream.reads import Transfer
 from isthmus.stream.recovery import NAME
@@ -100,7 +100,7 @@ class Follower:
     def __init__(
         self, store: Path, programs: list[str] | None, outputs: Outputs, log: Path | None, log_size: str | None, **how: Any
     ) -> None:
-        """`how`: memory, threads, device and policy, as for a stream."""
+        """`how`: memory, threads, device, policy and on_disk, as for a stream."""
         outputs.check(log is not None and (log / NAME).exists())
         self._outputs, self._reports, self._checks = outputs, list[BatchReport](), list[dict[str, str]]()
         self._date, self._begin = repeat.now(), time.perf_counter()
@@ -110,7 +110,7 @@ class Follower:
             notes_about(wanted or [], graph)
             self._live = stream(graph, wanted, log=log, log_size=log_size, **how)
         self._log = self._live.log
-        self._told = 0  # notes that were printed
+        self._told: set[str] = set()  # notes that were printed
         self._opened = time.perf_counter() - self._begin
 
     def __enter__(self) -> Self:
@@ -139,10 +139,11 @@ class Follower:
         self._finish(failed, updates, check)
 
     def _tell(self) -> None:
-        """Print what is to be known of the log, once."""
-        for note in self._log.notes[self._told :]:
-            warn(note)
-        self._told = len(self._log.notes)
+        """Print what is to be known of the stream, once."""
+        for note in self._live.notes:
+            if note not in self._told:
+                warn(note)
+                self._told.add(note)
 
     def _take(self, report: BatchReport, check: bool) -> None:
         self._tell()
@@ -195,6 +196,7 @@ class Follower:
             "seconds": {"open": self._opened, **seconds, "total": time.perf_counter() - self._begin},
             "log": self._log.facts(),
             "memory": {"budget": live.budget, "graph": live.graph_bytes, "rss_peak": peak_rss()},
+            "on_disk": {"merges": live.merges, "policy": live.policy} if live.on_disk else None,
             "written": self._outputs.written,
             "failed": None if failed is None else str(failed),
             "repeat": {**self._origin, "updates": updates},

@@ -57,15 +57,23 @@ PolicyOption = Annotated[
     str | None,
     typer.Option(
         metavar="RECIPE", rich_help_panel=RUNNING,
-        help="How a modelled GPU reads lists: auto, grapin, grapin-zc, grapin-page or grapin-recompute. Default: auto.",
+        help="How a modelled GPU reads lists: auto, grapin, grapin-zc, grapin-page or grapin-recompute. On disk: a recipe of isthmus run. "
+        "Default: auto.",
     ),
 ]  # fmt: skip
 MemoryOption = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE", rich_help_panel=RUNNING,
-        help="Memory limit, such as 512MB. Default: 60 % of the available memory. With --device model:NAME, its near memory, or a share "
-        "of the edges for lists that stay near, such as 10%.",
+        help="Memory limit, such as 512MB. Default: 60 % of the available memory. A share such as 10% is for that much of the edges; the "
+        "others stay on disk or, with --device model:NAME, in its host's memory.",
+    ),
+]  # fmt: skip
+OnDiskOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--on-disk/--in-memory", help="Where the edges are. Default: in memory if they fit, else on disk.", rich_help_panel=RUNNING,
+        show_default=False,
     ),
 ]  # fmt: skip
 OverwriteOption = Annotated[
@@ -97,8 +105,8 @@ def follow(
     store: StorePath, updates: UpdatesOption, program: Programs = None, format: FormatOption = None, batch: BatchOption = None,
     window: WindowOption = None, changes: ChangesOption = None, changes_format: ChangesFormat = "parquet", check: CheckOption = False,
     strict: StrictOption = False, output: SaveOption = None, log: LogOption = None, log_size: LogSizeOption = None,
-    device: DeviceOption = "auto", policy: PolicyOption = None, memory: MemoryOption = None, threads: Threads = None,
-    overwrite: OverwriteOption = False, json: Json = False,
+    device: DeviceOption = "auto", policy: PolicyOption = None, memory: MemoryOption = None, on_disk: OnDiskOption = None,
+    threads: Threads = None, overwrite: OverwriteOption = False, json: Json = False,
 ) -> None:  # fmt: skip
     """Follow changes of a graph, and keep the answers of algorithms current.
 
@@ -108,7 +116,7 @@ def follow(
 
     how = {"batch": batch, "window": None if window is None else duration(window), "format": format, "strict": strict}
     outputs = Outputs(changes, changes_format, output, overwrite, json)
-    how_far = {"memory": memory, "threads": threads, "device": device, "policy": policy}
+    how_far = {"memory": memory, "threads": threads, "device": device, "policy": policy, "on_disk": on_disk}
     with Follower(store, program or None, outputs, log, log_size, **how_far) as follower:
         follower.run(updates, check, how)
 

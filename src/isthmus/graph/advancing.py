@@ -243,6 +243,14 @@ class AdvancingGraph(Graph):
     def frozen(self) -> Graph:
         """The graph as it is now; later batches do not change it."""
 
+    @abstractmethod
+    def save(self, path: str | Path, overwrite: bool = False) -> None:
+        """Write the graph as it is now into a store, in natural order."""
+
+    def store_into(self, path: Path) -> None:
+        """Write the graph as it is now into a store, in any order."""
+        self.save(path)
+
     def busiest(self) -> Any:
         return self.frozen().busiest() if not self.vertices else self.ids.users(np.array([self.snapshot.out_degrees().argmax()]))[0]
 

@@ -7,6 +7,8 @@ permutation, like a store in hub order.
 from __future__ import annotations
 
 import os
+import re
+import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,9 +23,12 @@ from isthmus.graph.manifest import Manifest
 from isthmus.graph.overlay import Overlay
 from isthmus.graph.overlay_snapshot import OverlaySnapshot
 from isthmus.graph.patched_reader import PatchedReader, patch_of
-from isthmus.graph.store import SUFFIX, Store
-from isthmus.graph.writer import StoreWriter
+from isthmus.graph.store import SUFFIX
+from isthmus.graph.writer import StoreWriter, WriterLock
 from isthmus.kernels import overlay as kernels
+
+NAME = ".merging-"  # of a store that is being written
+LEFT = re.compile(rf"\.?({re.escape(NAME)}\d+-\w+{re.escape(SUFFIX)})(\..*)?")  # and of what its writer makes beside it
 
 
 def merged(snapshot: OverlaySnapshot, reader: PatchedReader, path: str | Path, overwrite: bool = False) -> Graph:
@@ -79,8 +84,22 @@ def scratch_store(snapshot: OverlaySnapshot, reader: PatchedReader, folder: Path
     """A snapshot in a new store that has no name: its files are open, and gone from the disk when they are closed, or the process ends."""
     if folder is None:
         raise StoreError("there is no folder for a new store")
-    path = folder / f".merging-{os.getpid()}-{id(snapshot):x}{SUFFIX}"
+    sweep(folder)
+    path = folder / f"{NAME}{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}"
     graph = merged(snapshot, reader, path)
-    assert isinstance(graph.store, Store)
     shutil.rmtree(path, ignore_errors=True)
     return graph
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed merges have left. One that is under way holds a lock."""
+    names = {match[1] for name in os.listdir(folder) if (match := LEFT.fullmatch(name))}
+    for target in (folder / name for name in names):
+        try:
+            lock = WriterLock(target)
+        except StoreError:
+            continue
+        for path in folder.glob(f"*{target.name}*"):
+            if path != lock.path:
+                shutil.rmtree(path, ignore_errors=True)
+        lock.release()

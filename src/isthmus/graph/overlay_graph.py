@@ -13,8 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from isthmus import sizes
+from isthmus.errors import IsthmusError
 from isthmus.graph.advancing import AdvancingGraph, Gathered
 from isthmus.graph.change import sorted_pairs
+from isthmus.graph.extent_reader import DEPTH, ExtentReader
 from isthmus.graph.files import Array, aligned_empty
 from isthmus.graph.graph import Graph
 from isthmus.graph.merging import merged, scratch_store
@@ -22,7 +24,7 @@ from isthmus.graph.overlay_base import StoredBase
 from isthmus.graph.overlay_search import OverlaySearch
 from isthmus.graph.overlay_side import OverlaySide
 from isthmus.graph.overlay_snapshot import OverlaySnapshot
-from isthmus.graph.patched_reader import PatchedReader, Pieces
+from isthmus.graph.patched_reader import PatchedReader, Pieces, patch_of
 from isthmus.graph.search import Search
 
 
@@ -150,16 +152,38 @@ class OverlayGraph(AdvancingGraph):
             with self.frozen() as frozen:
                 store_again(frozen, path, overwrite).close()
 
-    def merge(self) -> None:
-        """Write the graph into a new store, and go on from there: the overlay is empty then."""
+    def store_into(self, path: Path) -> None:
         with self.lock:
-            if not self.changes_bytes:
-                return
-            fresh = self.frozen()
+            merged(self.snapshot, self._reader, path).close()
+
+    def merge(self) -> None:
+        """Write the graph into a new store, and go on from there: no change is near then."""
+        with self.lock:
+            if self.changes_bytes:
+                with self.frozen() as stored:
+                    self.go_on_with(stored)
+
+    def go_on_with(self, stored: Graph) -> None:
+        """Go on from a store that has the graph as it is now."""
+        self.go_on_from(OverlayGraph(stored, 1, self.number))
+
+    def go_on_from(self, other: OverlayGraph) -> None:
+        """Take over the store and the overlay of another graph, which has the same edges and is not used any more."""
+        with self.lock:
+            if (other.number, other.vertices, other.arcs) != (self.number, self.vertices, self.arcs):
+                raise IsthmusError("a merged graph is not the one that it was made from; this is a bug, please report it")
             old = self._base
-            self._adopt(StoredBase(fresh, self.team))
+            self._adopt(other._base)
+            for side in self._both:
+                side.team = self.team
             self._take_snapshot()
+            other.team.close()
             old.close()
+
+    def apart(self) -> PatchedReader:
+        """A reader of the current snapshot for another thread; it stays valid while batches are applied."""
+        arrays = [array for side in self._both for array in side.far()]
+        return PatchedReader(ExtentReader([patch_of(array).base for array in arrays], DEPTH, 1), arrays, list(range(len(arrays))))
 
     def close(self) -> None:
         super().close()

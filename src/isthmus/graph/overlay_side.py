@@ -26,7 +26,7 @@ class OverlaySide:
     """The lists of one side, which batches change. Every batch makes a new overlay; the old one stays valid."""
 
     def __init__(self, base: Base, overlay: Overlay, team: Team) -> None:
-        self.base, self.overlay, self._team = base, overlay, team
+        self.base, self.overlay, self.team = base, overlay, team
 
     @property
     def vertices(self) -> int:
@@ -61,7 +61,7 @@ class OverlaySide:
 
     def apply(self, changes: SideChanges) -> None:
         """Change the lists. Edges to delete or reweigh must exist, edges to insert must not."""
-        self.overlay = self.overlay.changed(changes, self._team)
+        self.overlay = self.overlay.changed(changes, self.team)
 
     def add_vertices(self, count: int) -> None:
         self.overlay = self.overlay.with_vertices(self.vertices + count)

@@ -116,6 +116,10 @@ class PatchedReader:
                 return pieces, (found[0], found[1], found[2], found[3])
             pieces = pieces.halved(large, self.widths)
 
+    def close(self) -> None:
+        """Close the files; for a reader of its own."""
+        self._reader.close()
+
     def entries(self, section: int, first: int, last: int) -> Array:
         """Entries first:last of a section."""
         out = np.empty((last - first) * int(self.widths[section]), np.uint8)

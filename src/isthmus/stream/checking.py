@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from isthmus.graph.changing import ChangingGraph
+from isthmus.graph.advancing import AdvancingGraph
 from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.runtime.agree import difference
 from isthmus.runtime.public import function_of, run
@@ -14,7 +14,7 @@ from isthmus.stream.maintained import Maintained
 from isthmus.stream.wanted import Wanted
 
 
-def differences(graph: ChangingGraph, answers: Mapping[str, tuple[Maintained, Result, Any]]) -> dict[str, str]:
+def differences(graph: AdvancingGraph, answers: Mapping[str, tuple[Maintained, Result, Any]]) -> dict[str, str]:
     """What is wrong with every answer that is. `answers`: what keeps them current, results, and what was asked for."""
     found = {}
     for name, (program, result, asked) in answers.items():
@@ -29,7 +29,7 @@ def differences(graph: ChangingGraph, answers: Mapping[str, tuple[Maintained, Re
     return found
 
 
-def from_scratch(asked: Any, graph: ChangingGraph) -> Result:
+def from_scratch(asked: Any, graph: AdvancingGraph) -> Result:
     """The answer of a run that knows nothing of earlier batches."""
     if isinstance(asked, str):
         asked = Wanted(ALGORITHMS[asked])

@@ -15,7 +15,7 @@ from typing import Any
 
 from isthmus import __version__
 from isthmus.errors import StoreError
-from isthmus.graph.changing import ChangingGraph
+from isthmus.graph.advancing import AdvancingGraph
 from isthmus.graph.files import fsync_folder
 from isthmus.graph.graph import Graph, open_graph
 from isthmus.graph.sealing import is_sealed, sealed
@@ -34,13 +34,13 @@ def found(folder: Path) -> list[tuple[int, Path]]:
     return numbered(folder, NAMES)
 
 
-def write(folder: Path, graph: ChangingGraph, facts: dict[str, Any]) -> Path:
+def write(folder: Path, graph: AdvancingGraph, facts: dict[str, Any]) -> Path:
     """Write a checkpoint of a graph that does not change meanwhile. Raises StoreError or OSError; then there is none."""
     writing, target = folder / WRITING, folder / f"checkpoint-{graph.number:012d}"
     clear(folder)
     try:
         writing.mkdir()
-        graph.save(writing / GRAPH)
+        graph.store_into(writing / GRAPH)
         verdict = verify(writing / GRAPH)
         if not verdict.ok:
             raise StoreError(f"{writing / GRAPH}: does not hold what was written: {verdict.problems[0]}")

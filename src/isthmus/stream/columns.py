@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from isthmus.errors import BatchError
-from isthmus.graph.changing import ChangingGraph
+from isthmus.graph.advancing import AdvancingGraph
 from isthmus.graph.formats.tables import whole_hint
 from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
 
@@ -35,7 +35,7 @@ class Kinds:
     careful: str | None = None
 
     @classmethod
-    def of(cls, graph: ChangingGraph, careful: str | None = None) -> Kinds:
+    def of(cls, graph: AdvancingGraph, careful: str | None = None) -> Kinds:
         return cls(graph.changing_ids.kind, graph.snapshot.weight_dtype, careful)
 
     @property

@@ -15,15 +15,16 @@ import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 from isthmus.checks import finite_above_0, whole
 from isthmus.errors import BatchError, IsthmusError, OptionError, ProgramError
 from isthmus.graph.change import Change, Edits
-from isthmus.graph.changing import Undo
+from isthmus.graph.changing import ChangingGraph, Undo
 from isthmus.graph.graph import Graph
+from isthmus.graph.overlay_graph import OverlayGraph
 from isthmus.kernels.compiling import clock
 from isthmus.memory import Budget
 from isthmus.messages import option
@@ -31,63 +32,24 @@ from isthmus.programs.program import Program
 from isthmus.runtime.device import device_of, name_of
 from isthmus.runtime.session import Session
 from isthmus.stream.batch import edits_in_order, edits_of
+from isthmus.stream.batch_report import BatchReport
 from isthmus.stream.checking import differences
 from isthmus.stream.columns import Kinds
 from isthmus.stream.device_session import DeviceSession
 from isthmus.stream.following import arrivals
+from isthmus.stream.home import Home, home_of, is_share
 from isthmus.stream.live_result import LiveResult
 from isthmus.stream.maintained import Maintained
+from isthmus.stream.merger import Merger
 from isthmus.stream.publication import Publication
-from isthmus.stream.reads import FarReads, Transfer
+from isthmus.stream.reads import FarReads
 from isthmus.stream.recipes import stream_recipe
 from isthmus.stream.records import Place
-from isthmus.stream.room import check_room, room_for_runs
+from isthmus.stream.room import room_for_runs, room_on_disk
 from isthmus.stream.sources import open_updates
 from isthmus.stream.tables import edits_of_table
 from isthmus.stream.unlogged import Unlogged
 from isthmus.stream.wanted import Wanted, maintained
-
-PARTS = ("read", "update", "correction", "computation", "publication", "log")  # of the seconds of a batch
-
-
-@dataclass
-class BatchReport:
-    """What a batch did, and how long it took."""
-
-    number: int
-    counts: dict[str, int]
-    seconds: dict[str, float]  # read, update, correction, computation, publication, log, total
-    programs: dict[str, dict[str, int]] = field(default_factory=dict)  # vertices affected and edges read, by program
-    changes: int = 0  # rows of the batch
-    arrival: float | None = None  # seconds in which the batch arrived; None where that is not known
-    transfer: Transfer | None = None  # to a modelled device
-    repeated: bool = False  # a batch with this id was applied before, so nothing was done; `number` is that batch's
-
-    @classmethod
-    def of_repeated(cls, number: int) -> BatchReport:
-        return cls(number, {}, dict.fromkeys((*PARTS, "total"), 0.0), repeated=True)
-
-    @property
-    def rate(self) -> float:
-        """Changes per second that batches like this one can be applied at."""
-        return self.changes / max(self.seconds["total"], 1e-9)
-
-    @property
-    def arrival_rate(self) -> float | None:
-        """Changes per second that arrive."""
-        return self.changes / self.arrival if self.arrival else None
-
-    @property
-    def keeps_up(self) -> bool | None:
-        """Whether the batch was applied in less time than it took to arrive (Grapin, section 7.4)."""
-        return None if self.arrival is None else self.seconds["total"] <= self.arrival
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "batch": self.number, "changes": self.changes, **self.counts, "seconds": self.seconds, "programs": self.programs,
-            **({} if self.transfer is None else {"transfer": self.transfer.as_dict()}),
-            "rate": self.rate, "arrival": {"seconds": self.arrival, "rate": self.arrival_rate, "keeps_up": self.keeps_up},
-        }  # fmt: skip
 
 
 class Live:
@@ -96,31 +58,50 @@ class Live:
     def __init__(
         self, graph: Graph | None, programs: Iterable[Any] = (), *, threads: int | None = None, memory: str | int | None = None,
         align: bool | None = None, log: Unlogged | None = None, device: str = "auto", policy: str | None = None,
+        on_disk: bool | None = None,
     ) -> None:  # fmt: skip
-        """`device`: "model:NAME" for a modelled GPU, whose host has the edges. Then `memory` is its near memory, or a share of the edges
-        for lists that stay near, and `policy` a recipe of `stream/recipes.py`. Otherwise `memory` is for all, in bytes.
+        """`on_disk`: the edges stay in the store, and only changes are in memory; None: if they do not fit in `memory`. Then `memory` may
+        be a share of the edges, such as "10%", and `policy` a recipe for reading them.
+        `device`: "model:NAME" for a modelled GPU, whose host has the edges. Then `memory` is its near memory, or a share of the edges
+        for lists that stay near, and `policy` a recipe of `stream/recipes.py`.
         """
         if isinstance(programs, str | Program | Wanted):
             programs = [programs]
-        far = device_of(device) is not None
-        if policy is not None and not far:
-            raise OptionError(f"policy: recipes of streams are for modelled devices, such as {option('device', 'model:rtx2080ti')}")
-        if far:
-            align, threads = True if align is None else align, 1 if threads is None else threads
-        self.budget = Budget(None if far else memory).limit
+        programs = list(programs)
         self.log = log or Unlogged()
         weakref.finalize(self, self.log.close)  # of a stream that nobody closed
-        self.graph = self.log.changing(graph, threads, align, self.budget)
         self._far: FarReads | None = None
-        try:
-            check_room(self.graph, self.graph_bytes, self.budget)
-            self.session = (
-                DeviceSession(self.graph, device, stream_recipe(policy), threads) if far
-                else Session(self.graph, threads=threads, memory=self.budget - self.graph_bytes)
-            )  # fmt: skip
-        except BaseException:
-            self.graph.close()
-            raise
+        self._merger: Merger | None = None
+        far = device_of(device) is not None
+        if far:
+            align, threads = True if align is None else align, 1 if threads is None else threads
+            on_disk, near, memory = False, memory, None
+        self.budget = Budget(None if is_share(memory) else memory).limit
+        self._notes: list[str] = []
+
+        def attempt(home: Home) -> list[tuple[Maintained, Any]]:
+            """Open the graph there, with all that needs memory, or raise BudgetError."""
+            if policy is not None and not far and not home.on_disk:
+                raise OptionError(
+                    f"policy: recipes are for streams on disk and on modelled devices: give {option('on_disk', True)} or "
+                    f"{option('device', 'model:rtx2080ti')}"
+                )
+            self.graph = self.log.changing(graph, home)
+            try:
+                self.session = (
+                    DeviceSession(self.graph, device, stream_recipe(policy), threads) if isinstance(self.graph, ChangingGraph) and far
+                    else Session(self.graph, threads=threads, policy=policy or "auto")
+                )  # fmt: skip
+                asked = [(maintained(wanted, self.session), wanted) for wanted in programs]
+                self._split([program for program, _ in asked], near if far else memory)
+                return asked
+            except BaseException:
+                self._close_graph()
+                raise
+
+        home = home_of(on_disk, memory, self.budget, threads, align)
+        asked = home.tried(attempt, graph is None or graph.path is not None)
+        self._notes += home.notes
         self._lock = threading.RLock()  # of batches
         self._published = threading.Lock()  # of what readers see
         self._publications: dict[str, Publication] = {}
@@ -131,12 +112,6 @@ class Live:
         self._results: dict[str, LiveResult] = {}  # of that batch
         self._waiting: deque[tuple[int, dict[str, LiveResult]]] = deque()  # batches that are applied and not acknowledged yet
         try:
-            asked = [(maintained(wanted, self.session), wanted) for wanted in programs]
-            if isinstance(self.session, DeviceSession):
-                self._far = self.session.begin([program for program, _ in asked], memory)
-            else:
-                near = self.graph, self.graph_bytes, [program for program, _ in asked], self.budget, self.session.team.size
-                self.session.settings = replace(self.session.settings, memory=room_for_runs(*near))
             for program, wanted in asked:
                 self._add(program)
                 self.asked[program.name] = wanted
@@ -147,6 +122,20 @@ class Live:
         except BaseException:
             self.close()
             raise
+
+    def _split(self, programs: list[Maintained], memory: str | int | None) -> None:
+        """Split the memory, or raise BudgetError if there is not enough."""
+        threads = self.session.team.size
+        if isinstance(self.session, DeviceSession):
+            self._far = self.session.begin(programs, memory)
+            return
+        if isinstance(self.graph, OverlayGraph):
+            room = room_on_disk(self.graph, programs, memory, self.budget, threads)
+            self.budget, runs = room.budget, room.runs
+            self._merger = Merger(self.graph, room.changes)
+        else:
+            runs = room_for_runs(self.graph, self.graph.near_bytes, programs, self.budget, threads)
+        self.session.settings = replace(self.session.settings, memory=runs)
 
     def _add(self, program: Maintained) -> None:
         if program.name in self._programs:
@@ -161,7 +150,22 @@ class Live:
     @property
     def graph_bytes(self) -> int:
         """Memory that the graph takes."""
-        return sum(side.bytes for side in {id(side): side for side in self.graph.sides.values()}.values())
+        return self.graph.near_bytes
+
+    @property
+    def notes(self) -> list[str]:
+        """What a person should know of the stream."""
+        return [*self._notes, *self.log.notes, *(self._merger.notes if self._merger is not None else ())]
+
+    @property
+    def merges(self) -> int:
+        """How often changes were merged into a new store."""
+        return 0 if self._merger is None else self._merger.merges
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether the edges are in a store, and only changes in memory."""
+        return not self.graph.lists_are_near
 
     @property
     def device(self) -> str:
@@ -169,8 +173,10 @@ class Live:
 
     @property
     def policy(self) -> str | None:
-        """The recipe of a stream on a modelled device."""
-        return self.session.recipe.name if isinstance(self.session, DeviceSession) else None
+        """The recipe of a stream whose edges are not near."""
+        if isinstance(self.session, DeviceSession):
+            return self.session.recipe.name
+        return self.session.settings.policy if self.on_disk else None
 
     @property
     def near_peak(self) -> int:
@@ -320,6 +326,8 @@ class Live:
                     self.log.append(change.number, edits, id, place)
             logged = clock() - computed
             self._publish(change)
+            if self._merger is not None:
+                self._merger.applied(edits)
             transfer = None if self._far is None else self._far.end_batch()
             self._broken = False
             now = clock()
@@ -381,10 +389,25 @@ class Live:
             self._refuse_if_broken()
             self.log.checkpoint(self.graph)
 
+    def merge(self) -> None:
+        """Write all changes of a stream on disk into a new store, from which it goes on. Otherwise that is done when they are many."""
+        if not isinstance(self.graph, OverlayGraph) or self._merger is None:
+            raise OptionError(f"merge: the edges of this stream are in memory; give {option('on_disk', True)} to leave them on disk")
+        with self._lock, self.graph.lock:
+            self._refuse_if_broken()
+            self._merger.finish()
+            self.graph.merge()
+
     def close(self) -> None:
-        self.session.close()
-        self.graph.close()
+        self._close_graph()
         self.log.close()
+
+    def _close_graph(self) -> None:
+        if self._merger is not None:
+            self._merger.close()
+        if "session" in vars(self):
+            self.session.close()
+        self.graph.close()
 
     def __enter__(self) -> Self:
         return self

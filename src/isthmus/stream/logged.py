@@ -21,10 +21,12 @@ from typing import Any
 
 from isthmus import __version__
 from isthmus.errors import OptionError, StoreError
+from isthmus.graph import merging
+from isthmus.graph.advancing import AdvancingGraph
 from isthmus.graph.change import Edits
-from isthmus.graph.changing import ChangingGraph
 from isthmus.graph.files import fsync_folder
-from isthmus.graph.graph import Graph
+from isthmus.graph.graph import Graph, open_graph
+from isthmus.graph.overlay_graph import OverlayGraph
 from isthmus.graph.replacing import remove_abandoned, replacing
 from isthmus.graph.sealing import sealed
 from isthmus.graph.store import is_store
@@ -35,6 +37,7 @@ from isthmus.stream import checkpoints, segments
 from isthmus.stream.acknowledged import Acknowledged, Progress
 from isthmus.stream.columns import Kinds
 from isthmus.stream.frames import HEADER
+from isthmus.stream.home import Home
 from isthmus.stream.log import LogWriter
 from isthmus.stream.records import Place, encode
 from isthmus.stream.recovery import FORMAT, NAME, VERSION, Recovered, manifest_of, recovered
@@ -92,21 +95,26 @@ class Logged(Unlogged):
         """The programs that the folder remembers."""
         return list(recalled(self._manifest["programs"], str(self.path)))
 
-    def changing(self, graph: Graph | None, threads: int | None, align: bool | None, budget: int) -> ChangingGraph:
+    def changing(self, graph: Graph | None, home: Home) -> AdvancingGraph:
         if self._is_new:
-            return super().changing(graph, threads, align, budget)
+            return self._merging_here(super().changing(graph, home))
         checkpoints.clear(self.path)
         remove_abandoned(self.path / NAME)
-        found = self._recovered = recovered(self.path, self._seed, threads, align, budget)
+        found = self._recovered = recovered(self.path, self._seed, home)
         self._acknowledged, self._since = found.acknowledged, found.bytes
         self.notes += found.notes
-        return found.graph
+        return self._merging_here(found.graph)
+
+    def _merging_here(self, graph: AdvancingGraph) -> AdvancingGraph:
+        if isinstance(graph, OverlayGraph):
+            graph.folder = self.path
+        return graph
 
     @property
     def _seed(self) -> int:
         return int(self._manifest["seed"], 16)
 
-    def begin(self, graph: ChangingGraph, programs: Mapping[str, Any]) -> None:
+    def begin(self, graph: AdvancingGraph, programs: Mapping[str, Any]) -> None:
         wanted = [remembered(asked) for asked in programs.values()]
         if self._recovered is None:
             self._begin_anew(graph)
@@ -119,7 +127,7 @@ class Logged(Unlogged):
             self._manifest["programs"] = wanted
             self._write_manifest()
 
-    def _begin_anew(self, graph: ChangingGraph) -> None:
+    def _begin_anew(self, graph: AdvancingGraph) -> None:
         """The folder is one of a log when it has its manifest, which is written last."""
         try:
             for name in os.listdir(self.path):  # of a stream that was killed before it began
@@ -173,10 +181,10 @@ class Logged(Unlogged):
             self.notes.append(f"{source.name}: {place.rows} rows were applied before, and are passed over")
         return counted
 
-    def is_long(self, graph: ChangingGraph) -> bool:
+    def is_long(self, graph: AdvancingGraph) -> bool:
         return self._since > (max(LEAST_LOG, graph.snapshot.edge_bytes // 2) if self._limit is None else self._limit)
 
-    def shorten(self, graph: ChangingGraph) -> None:
+    def shorten(self, graph: AdvancingGraph) -> None:
         if not self.is_long(graph):  # another thread has written a checkpoint meanwhile
             return
         try:
@@ -184,7 +192,7 @@ class Logged(Unlogged):
         except Exception as error:  # of any kind: the batch was acknowledged, and its sender must not try again
             self.notes.append(str(error) or type(error).__name__)
 
-    def checkpoint(self, graph: ChangingGraph) -> None:
+    def checkpoint(self, graph: AdvancingGraph) -> None:
         """Write a checkpoint, then cut the log."""
         assert self._writer is not None
         start = time.monotonic()
@@ -193,7 +201,10 @@ class Logged(Unlogged):
             self._writer.settle()
             self._discard_if_damaged(graph.number)
             if all(number != graph.number for number, _ in checkpoints.found(self.path)):
-                checkpoints.write(self.path, graph, self._acknowledged.as_json())
+                written = checkpoints.write(self.path, graph, self._acknowledged.as_json())
+                if isinstance(graph, OverlayGraph):  # its changes need not be in memory any more
+                    with open_graph(written / checkpoints.GRAPH) as stored:
+                        graph.go_on_with(stored)
             self._writer.roll()
             self._cut()
             self._written += 1
@@ -249,13 +260,13 @@ def has_batches(folder: Path) -> bool:
 
 def ours(name: str) -> bool:
     """Whether a stream makes files or folders of this name."""
-    patterns = (segments.NAMES, checkpoints.NAMES, re.compile(rf"{checkpoints.WRITING}|\.{re.escape(NAME)}\.\d+\.tmp"))
+    patterns = (segments.NAMES, checkpoints.NAMES, merging.LEFT, re.compile(rf"{checkpoints.WRITING}|\.{re.escape(NAME)}\.\d+\.tmp"))
     return any(pattern.fullmatch(name) for pattern in patterns)
 
 
 def identity(graph: Graph) -> str:
     """The same for graphs with the same contents."""
-    return (graph.frozen() if isinstance(graph, ChangingGraph) else graph).snapshot.identity()
+    return (graph.frozen() if isinstance(graph, AdvancingGraph) else graph).snapshot.identity()
 
 
 def log_size_of(given: Any) -> int | None:

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.errors import StoreError
+from isthmus.graph.advancing import AdvancingGraph
 from isthmus.graph.change import Edits
-from isthmus.graph.changing import ChangingGraph
 from isthmus.graph.graph import Graph
+from isthmus.stream.home import Home
 from isthmus.stream.records import Place
 from isthmus.stream.recovery import Recovered, manifest_of, recovered
 from isthmus.stream.remembered import recalled
@@ -38,11 +39,11 @@ class ReadOnly(Unlogged):
     def programs(self) -> list[Any]:
         return list(recalled(self._manifest["programs"], str(self.path)))
 
-    def changing(self, graph: Graph | None, threads: int | None, align: bool | None, budget: int) -> ChangingGraph:
+    def changing(self, graph: Graph | None, home: Home) -> AdvancingGraph:
         for left in reversed(range(TRIES)):
             before = os.listdir(self.path)
             try:
-                found = recovered(self.path, int(self._manifest["seed"], 16), threads, align, budget)
+                found = recovered(self.path, int(self._manifest["seed"], 16), home)
                 self._sync(found)
                 break
             except StoreError:
@@ -62,7 +63,7 @@ class ReadOnly(Unlogged):
     def append(self, number: int, edits: Edits, id: str | None, place: Place | None) -> None:
         raise StoreError(f"{self.path}: the stream was opened read-only; open it without read_only=True to apply batches")
 
-    def checkpoint(self, graph: ChangingGraph) -> None:
+    def checkpoint(self, graph: AdvancingGraph) -> None:
         raise StoreError(f"{self.path}: the stream was opened read-only; its writer writes checkpoints")
 
     def facts(self) -> dict[str, Any]:

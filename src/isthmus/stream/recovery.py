@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.errors import BatchError, StoreError
-from isthmus.graph.changing import ChangingGraph
+from isthmus.graph.advancing import AdvancingGraph
 from isthmus.stream import checkpoints, records
 from isthmus.stream.acknowledged import Acknowledged
 from isthmus.stream.columns import Kinds
 from isthmus.stream.frames import HEADER
-from isthmus.stream.room import check_room
+from isthmus.stream.home import Home
 from isthmus.stream.segments import HELP, Reading, Tail
 
 FORMAT, VERSION = "isthmus-stream", 1
@@ -27,7 +27,7 @@ MEMBERS = {"seed": str, "graph": str, "from": str, "programs": list}
 class Recovered:
     """What a folder had."""
 
-    graph: ChangingGraph
+    graph: AdvancingGraph
     acknowledged: Acknowledged
     checkpoint: int  # the batch of the checkpoint
     tail: Tail
@@ -54,13 +54,13 @@ def manifest_of(folder: Path) -> dict[str, Any]:
     return {name: facts[name] for name in MEMBERS}
 
 
-def recovered(folder: Path, seed: int, threads: int | None, align: bool | None, budget: int) -> Recovered:
+def recovered(folder: Path, seed: int, home: Home) -> Recovered:
     """The graph after the last batch of a folder. Nothing is written."""
     known = checkpoints.found(folder)
     troubles: dict[int, StoreError] = {}
     for number, path in reversed(known):
         try:
-            graph, acknowledged = loaded(path, number, threads, align, budget)
+            graph, acknowledged = loaded(path, number, home)
         except StoreError as error:
             troubles[number] = error
             continue
@@ -79,8 +79,8 @@ def recovered(folder: Path, seed: int, threads: int | None, align: bool | None, 
     raise StoreError(f"{folder}: has no checkpoint; {HELP}")
 
 
-def loaded(path: Path, number: int, threads: int | None, align: bool | None, budget: int) -> tuple[ChangingGraph, Acknowledged]:
-    """The graph of a checkpoint, in memory."""
+def loaded(path: Path, number: int, home: Home) -> tuple[AdvancingGraph, Acknowledged]:
+    """The graph of a checkpoint."""
     stored, facts = checkpoints.read(path)
     with stored:
         if facts.get("batch") != number:
@@ -89,11 +89,10 @@ def loaded(path: Path, number: int, threads: int | None, align: bool | None, bud
             acknowledged = Acknowledged(facts["ids"], facts["places"])
         except (KeyError, TypeError, ValueError) as error:
             raise StoreError(f"{path / checkpoints.MANIFEST}: does not have the expected members: {error}") from error
-        check_room(stored, stored.edge_bytes * (2 if stored.directed else 1), budget)
-        return ChangingGraph(stored, threads, align, number), acknowledged
+        return home.open(stored, number), acknowledged
 
 
-def replayed(folder: Path, seed: int, graph: ChangingGraph, acknowledged: Acknowledged) -> Recovered:
+def replayed(folder: Path, seed: int, graph: AdvancingGraph, acknowledged: Acknowledged) -> Recovered:
     """Apply the batches of the log."""
     begin, size, reading = graph.number, 0, Reading(folder, seed, graph.number)
     for frame, where in reading:

@@ -1,21 +1,26 @@
 """What a stream takes of its memory budget: the graph, its ids, all arrays of the maintained programs, and a run of one of them.
 
 A budget that cannot work is refused before programs compute anything, and the error names the smallest that does. Programs count their
-arrays for the worst batch, one that changes all values (`Maintained.near_bytes`). Runs find the edges in memory. What a batch brings is
-not counted, nor the columns of results that are looked at.
+arrays for the worst batch, one that changes all values (`Maintained.near_bytes`). Runs on a graph in memory find the edges there. What a
+batch brings is not counted, nor the columns of results that are looked at.
+
+Of a graph on disk the positions of its lists are near, and the changes since it was stored. What the budget leaves beyond the least is for
+runs, which read edges from disk, and for changes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from isthmus import sizes
 from isthmus.errors import BudgetError
-from isthmus.graph.changing import ChangingGraph
-from isthmus.graph.graph import Graph
+from isthmus.graph.advancing import AdvancingGraph
 from isthmus.memory import format_size
 from isthmus.messages import option
-from isthmus.runtime.budget import Split, split_budget
+from isthmus.runtime.budget import Split, parse_share, split_budget
 
 if TYPE_CHECKING:
     from isthmus.programs.program import Program
@@ -23,18 +28,13 @@ if TYPE_CHECKING:
 
 ID_BYTES = {"dense": 16, "int64": 48, "string": 300}  # per vertex: ids by number, back, and in order; texts are Python's
 UNLIMITED = 1 << 62
+LEAST_CHANGES = 256 << 10  # bytes of changes that are always near: some ten thousand
+CHANGES = 8  # a part of the memory beyond the least is for changes
+HELD = 3  # times that changes are held: by a snapshot that is merged, by the current one, and by the next while a batch is applied
+LISTS_HELD = 3  # times that the positions of lists are, for the same reasons
 
 
-def check_room(graph: Graph, needed: int, budget: int) -> None:
-    """Raise BudgetError unless a changing graph fits in memory."""
-    if needed >= budget:
-        raise BudgetError(
-            f"a stream on {graph} needs {format_size(needed)} for its edges, and more for programs; the budget is {format_size(budget)}: "
-            f"give {option('memory', f'{2 * needed // 10**6 + 1}MB')}"
-        )
-
-
-def room_for_runs(graph: ChangingGraph, graph_bytes: int, programs: Sequence[Maintained], budget: int, threads: int) -> int:
+def room_for_runs(graph: AdvancingGraph, graph_bytes: int, programs: Sequence[Maintained], budget: int, threads: int) -> int:
     """The budget of runs; BudgetError if there is not enough beside the graph and the programs.
 
     A run counts the edges and its program's state, which are there already: they are added to its budget.
@@ -54,10 +54,50 @@ def room_for_runs(graph: ChangingGraph, graph_bytes: int, programs: Sequence[Mai
     return budget - graph_bytes - near + there
 
 
-def split_of(program: Program, graph: ChangingGraph, threads: int) -> Split:
+def split_of(program: Program, graph: AdvancingGraph, threads: int) -> Split:
     return split_budget(graph.snapshot, program, UNLIMITED, threads, "auto")
 
 
-def counted(graph: ChangingGraph, program: Program, split: Split) -> int:
+def counted(graph: AdvancingGraph, program: Program, split: Split) -> int:
     """What a run of a program counts that the graph and the maintained program hold."""
     return graph.vertices * program.state_bytes + program.table_bytes(graph.snapshot) + split.offsets + split.edges
+
+
+@dataclass(frozen=True)
+class DiskRoom:
+    """How the budget of a stream on disk is split."""
+
+    budget: int
+    runs: int  # for runs, with what the graph and the programs hold anyway
+    changes: int  # for changes, before they are merged into a new store
+
+
+def room_on_disk(graph: AdvancingGraph, programs: Sequence[Maintained], memory: str | int | None, budget: int, threads: int) -> DiskRoom:
+    """Split a budget, or a share of the edges beyond the least; BudgetError if it cannot work."""
+    n, snapshot, sides = graph.vertices, graph.snapshot, 2 if graph.directed else 1
+    near = sum(program.near_bytes(n) for program in programs) + n * ID_BYTES.get(graph.changing_ids.kind, ID_BYTES["int64"])
+    lists = sides * (LISTS_HELD * snapshot.list_bytes("out") + 16 * n)  # and where gathered lists lie
+    buffers = 4 * min(sizes.now.merged, snapshot.edge_bytes) + 2 * min(sizes.now.gathered, snapshot.edge_bytes)
+    buffers += (threads + 2) * sizes.now.staging + graph.near_bytes - sides * snapshot.list_bytes("out")
+    running = [program.running() for program in programs]
+    splits = [split_budget(snapshot, program, "0%", threads, "auto") for program in running]
+    there = min((n * program.state_bytes + program.table_bytes(snapshot) for program in running), default=0)
+    run = max((split.least for split in splits), default=there)
+    least = near + lists + buffers + run - there + HELD * LEAST_CHANGES
+    edge_bytes = max((sum(snapshot.slots(side) for side in program.sides) * entry_bytes(program, graph) for program in running), default=0)
+    share = re.fullmatch(r"\s*([0-9.]+)\s*%\s*", memory) if isinstance(memory, str) else None
+    if share:
+        budget = least + int(edge_bytes * parse_share(share[1]))
+    if budget < least:
+        names = ", ".join(program.name for program in programs)
+        raise BudgetError(
+            f"a stream on {graph}{' with ' if names else ''}{names}, its edges on disk, needs at least {format_size(least)} near memory "
+            f"(lists {format_size(lists)}, programs and ids {format_size(near)}); got {format_size(budget)}. "
+            f"Give {option('memory', f'{least // 10**6 + 1}MB')} or more"
+        )
+    changes = (budget - least) // CHANGES
+    return DiskRoom(budget, run + budget - least - HELD * changes, LEAST_CHANGES + changes)
+
+
+def entry_bytes(program: Program, graph: AdvancingGraph) -> int:
+    return graph.snapshot.target_bytes + (graph.snapshot.weight_bytes if program.reads_weights() else 0)

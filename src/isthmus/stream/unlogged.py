@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.errors import OptionError
+from isthmus.graph.advancing import AdvancingGraph
 from isthmus.graph.change import Edits
-from isthmus.graph.changing import ChangingGraph
 from isthmus.graph.graph import Graph
 from isthmus.messages import option
 from isthmus.stream.columns import Kinds
+from isthmus.stream.home import Home
 from isthmus.stream.records import Place
-from isthmus.stream.room import check_room
 from isthmus.stream.sources import Updates
 
 
@@ -25,13 +25,12 @@ class Unlogged:
     def __init__(self) -> None:
         self.notes: list[str] = []  # what a person should know of it
 
-    def changing(self, graph: Graph | None, threads: int | None, align: bool | None, budget: int) -> ChangingGraph:
+    def changing(self, graph: Graph | None, home: Home) -> AdvancingGraph:
         """The graph that the stream begins with."""
         assert graph is not None
-        check_room(graph, graph.edge_bytes * (2 if graph.directed else 1), budget)  # before they are loaded
-        return ChangingGraph(graph, threads, align)
+        return home.open(graph)
 
-    def begin(self, graph: ChangingGraph, programs: Mapping[str, Any]) -> None:
+    def begin(self, graph: AdvancingGraph, programs: Mapping[str, Any]) -> None:
         """The stream is ready: batches may come."""
 
     def append(self, number: int, edits: Edits, id: str | None, place: Place | None) -> None:
@@ -53,14 +52,14 @@ class Unlogged:
         """What counts the rows of an input file, when those that were applied are passed over; None: nothing does."""
         return None
 
-    def is_long(self, graph: ChangingGraph) -> bool:
+    def is_long(self, graph: AdvancingGraph) -> bool:
         """Whether a checkpoint is due."""
         return False
 
-    def shorten(self, graph: ChangingGraph) -> None:
+    def shorten(self, graph: AdvancingGraph) -> None:
         """Write a checkpoint if one is due."""
 
-    def checkpoint(self, graph: ChangingGraph) -> None:
+    def checkpoint(self, graph: AdvancingGraph) -> None:
         """Write a checkpoint of a graph, which no batch changes meanwhile. Raises StoreError; then the log goes on."""
         raise OptionError(f"checkpoint: this stream has no log; give {option('log')}")
 

@@ -1,0 +1,82 @@
+"""Where the edges of a stream are: in memory, or on disk under an overlay of changes (`graph/overlay_graph.py`).
+
+They are in memory if they fit the budget. Otherwise a stored graph stays on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from isthmus.errors import BudgetError, OptionError
+from isthmus.graph.advancing import AdvancingGraph
+from isthmus.graph.changing import ChangingGraph
+from isthmus.graph.graph import Graph
+from isthmus.graph.overlay_graph import OverlayGraph
+from isthmus.memory import format_size
+from isthmus.messages import option
+
+Opened = TypeVar("Opened")
+
+
+@dataclass
+class Home:
+    """How a changing graph is opened. `on_disk`: None where it depends on the budget."""
+
+    on_disk: bool | None
+    budget: int
+    threads: int | None = None
+    align: bool | None = None  # of lists in memory
+    notes: list[str] = field(default_factory=list)
+
+    def open(self, graph: Graph, number: int = 0) -> AdvancingGraph:
+        """The graph, as one that takes batches."""
+        if self.on_disk:
+            if self.align is not None:
+                raise OptionError(f"{option('align')}: lists on disk are not aligned; it is for graphs in memory")
+            return OverlayGraph(graph, self.threads, number)
+        check_room(graph, graph.edge_bytes * (2 if graph.directed else 1), self.budget)  # before they are loaded
+        opened = ChangingGraph(graph, self.threads, self.align, number)
+        try:
+            check_room(opened, opened.near_bytes, self.budget)
+        except BudgetError:
+            opened.close()
+            raise
+        return opened
+
+    def tried(self, attempt: Callable[[Home], Opened], may_be_on_disk: bool) -> Opened:
+        """What `attempt` makes of it in memory; if that does not fit and it may be on disk, what it makes of it there."""
+        if self.on_disk is not None:
+            return attempt(self)
+        try:
+            return attempt(replace(self, on_disk=False))
+        except BudgetError as error:
+            if not may_be_on_disk or self.align is not None:
+                raise
+            self.notes.append(f"the edges stay on disk: {error}")
+            return attempt(replace(self, on_disk=True))
+
+
+def home_of(on_disk: Any, memory: str | int | None, budget: int, threads: int | None, align: bool | None) -> Home:
+    """The home that a caller wants. A share of the edges, such as 10%, means that the others are on disk."""
+    if on_disk not in (True, False, None):
+        raise OptionError(f"{option('on_disk')}: expected True or False, got {on_disk!r}")
+    share = is_share(memory)
+    if share and on_disk is False:
+        raise OptionError(f"{option('memory')}: a share of the edges is for a graph on disk; give a size such as 2GB")
+    return Home(True if share else on_disk, budget, threads, align)
+
+
+def is_share(memory: str | int | None) -> bool:
+    return isinstance(memory, str) and memory.strip().endswith("%")
+
+
+def check_room(graph: Graph, needed: int, budget: int) -> None:
+    """Raise BudgetError unless a changing graph fits in memory."""
+    if needed >= budget:
+        more = "" if graph.path is None else f", or leave the edges on disk with {option('on_disk', True)}"
+        raise BudgetError(
+            f"a stream on {graph} needs {format_size(needed)} for its edges, and more for programs; the budget is {format_size(budget)}: "
+            f"give {option('memory', f'{2 * needed // 10**6 + 1}MB')}{more}"
+        )

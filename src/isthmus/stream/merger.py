@@ -1,0 +1,102 @@
+"""Merges the changes of a stream on disk into a new store, in a thread of its own, while batches go on.
+
+1. The thread writes the snapshot of some batch into a new store (`graph/merging.py`). Snapshots do not change, so it needs no lock.
+2. It opens that store as a changing graph, and applies the batches that came meanwhile to it.
+3. When it has all of them, the stream takes over its store and its overlay, between two batches.
+
+If it fails, on a full disk, the stream goes on with what it has, and tries again when as many changes have come once more.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+from isthmus.graph.change import Edits
+from isthmus.graph.merging import scratch_store
+from isthmus.graph.overlay_graph import OverlayGraph
+from isthmus.threads import uninterrupted
+
+FULL = 2  # times the room for changes, at which batches wait for a merge
+
+
+class Merger:
+    """Merges a graph when its changes take more than `room` bytes. Its methods are called with the graph's lock held."""
+
+    def __init__(self, graph: OverlayGraph, room: int) -> None:
+        self._graph, self._room = graph, room
+        self._due = room  # bytes of changes at which a merge begins
+        self._thread: threading.Thread | None = None
+        self._backlog: deque[Edits] = deque()  # batches that the new graph lacks
+        self._ready: OverlayGraph | None = None
+        self._failure: Exception | None = None
+        self._stopped = threading.Event()
+        self.merges = 0
+        self.notes: list[str] = []
+
+    def applied(self, edits: Edits) -> None:
+        """A batch was applied."""
+        if self._thread is not None:
+            self._backlog.append(edits)
+            if self._graph.changes_bytes > FULL * self._room:
+                self._thread.join()
+            self._look()
+        if self._thread is None and self._graph.changes_bytes > self._due:
+            self._begin()
+
+    def _begin(self) -> None:
+        graph, snapshot, reader = self._graph, self._graph.snapshot, self._graph.apart()
+        self._ready, self._failure = None, None
+        self._backlog.clear()
+
+        def work() -> None:
+            try:
+                try:
+                    stored = scratch_store(snapshot, reader, graph.folder)
+                finally:
+                    reader.close()
+                with stored:
+                    fresh = OverlayGraph(stored, 1, snapshot.number)
+                self._ready = fresh
+                while self._backlog and not self._stopped.is_set():
+                    fresh.apply(self._backlog.popleft())
+            except Exception as error:  # of any kind: the stream can do without a merge
+                self._failure = error
+
+        self._thread = threading.Thread(target=work, name="isthmus-merge", daemon=True)
+        self._thread.start()
+
+    def _look(self) -> None:
+        """Take the new graph over, if it is there."""
+        if self._thread is None or self._thread.is_alive():
+            return
+        fresh, self._ready, self._thread = self._ready, None, None
+        if self._failure is None and fresh is not None:
+            try:
+                while self._backlog:  # what came since it last looked
+                    fresh.apply(self._backlog.popleft())
+                uninterrupted(lambda: self._graph.go_on_from(fresh))
+                self.merges += 1
+                self._due = self._room
+                return
+            except Exception as error:
+                self._failure = error
+        if fresh is not None:
+            fresh.close()
+        self._due = self._graph.changes_bytes + self._room
+        self.notes.append(f"changes could not be merged into a new store, and stay in memory: {self._failure}")
+
+    def finish(self) -> None:
+        """Wait for a merge that is under way, and take it over."""
+        if self._thread is not None:
+            self._thread.join()
+            self._look()
+
+    def close(self) -> None:
+        """Wait until the thread has ended; what it has written is dropped."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+            if self._ready is not None:
+                self._ready.close()
+            self._thread = self._ready = None
