@@ -1,4 +1,4 @@
-"""Graphs that have changed: every algorithm gives the oracle's answer on the current snapshot, in every way that a graph in memory has.
+"""Graphs that have changed, in memory and on disk: every algorithm gives the oracle's answer on the current snapshot, in every way.
 
 Each graph of the suite is reached by batches from another one: edges that were missing, too many or had other weights, vertices that
 came and went. So lists are not sorted, have gaps, and numbers do not follow ids.
@@ -9,8 +9,10 @@ from __future__ import annotations
 import functools
 import itertools
 import random
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,8 +26,12 @@ from tests.declared import arguments
 from tests.stream.packed import assert_packed
 
 import isthmus as ist
+from isthmus import sizes
+from isthmus.graph.advancing import AdvancingGraph
+from isthmus.graph.build import store_again
 from isthmus.graph.change import Edits
 from isthmus.graph.changing import ChangingGraph
+from isthmus.graph.overlay_graph import OverlayGraph
 from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
 from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.runtime.agree import difference
@@ -36,10 +42,11 @@ NAMES = (
     "skewed", "skewed-real", "grid", "star", "path", "two-components", "loops-and-parallels", "one-loop", "no-edges", "strings",
     "sparse-ids",
 )  # fmt: skip
-FARS: dict[str, dict[str, Any]] = {"near": {}, "ram": {"far": "ram"}, "model": {"device": "model:rtx2080ti"}}
+FARS: dict[str, dict[str, Any]] = {"near": {}, "ram": {"far": "ram"}, "model": {"device": "model:rtx2080ti"}, "disk": {}}
 WAYS = [
     way for way in itertools.product(kinds.RECIPES, FARS, ("1%", "50%", None), (1, 2)) if (way[1] == "near") == (way[2] is None)
 ]  # fmt: skip
+SMALL = {"staging": 1, "merged": 4096, "gathered": 4096, "few_bytes": 0}  # lists on disk are read and patched in many pieces
 WAYS_EACH = 2
 
 
@@ -70,8 +77,8 @@ def edits(case: kinds.Case, rows: list[Any], **vertices: list[Any]) -> Edits:
     return Edits(*columns, weights, **{name: np.array(users, kind) for name, users in vertices.items()})
 
 
-def changed(case: kinds.Case, align: bool | None = None) -> ChangingGraph:
-    """A changing graph that batches have made into the case's."""
+def changed(case: kinds.Case, align: bool | None = None, folder: Path | None = None) -> AdvancingGraph:
+    """A changing graph that batches have made into the case's; on disk, if there is a folder."""
     draw = random.Random(len(case.edges))
     other = (lambda w: w + 1) if case.weighted else (lambda w: None)
     first = [(u, v, other(w) if draw.random() < 0.3 else w) for u, v, w in case.edges if draw.random() < 0.6]
@@ -80,7 +87,7 @@ def changed(case: kinds.Case, align: bool | None = None) -> ChangingGraph:
     more = [(draw.choice(strangers), draw.choice([*ends, *strangers]), 5 if case.weighted else None) for _ in range(40)]
     first = list({(u, v) if case.directed or u <= v else (v, u): (u, v, w) for u, v, w in [*first, *more]}.values())
     draw.shuffle(first)
-    graph = ChangingGraph(replace_edges(case, first), 2, align)
+    graph = changing(replace_edges(case, first), align, folder)
     have, want = {(u, v): w for u, v, w in first}, {(u, v): w for u, v, w in case.edges}
     wrong = [(u, v) for u, v in have if (u, v) not in want and not {u, v} & set(strangers)]
     rows = [(DELETE, u, v, 0) for u, v in wrong]
@@ -90,12 +97,21 @@ def changed(case: kinds.Case, align: bool | None = None) -> ChangingGraph:
     graph.apply(edits(case, rows + missing[:half]))
     graph.apply(edits(case, [(INSERT, u, v, 9) for u, v, *_ in more] + [(DELETE, *row[1:]) for row in missing[: half // 3]]))
     graph.apply(edits(case, missing[: half // 3], removed=[s for s in strangers if s in graph][::2]))
+    if isinstance(graph, OverlayGraph) and len(case.edges) % 2:
+        graph.merge()
     again = [(INSERT, u, v, w) for (u, v), w in want.items() if (u, v) in have]
     reweighed = [(REWEIGH, u, v, w) for (u, v), w in want.items() if (u, v) in have and case.weighted]
     graph.apply(edits(case, [(DELETE, *row[1:]) for row in again[::4]], added=[v for v in ends if v not in graph]))
     graph.apply(edits(case, missing[half:] + again[::4] + [row for row in reweighed if row[1:3] not in {r[1:3] for r in again[::4]}]))
     graph.apply(edits(case, [], removed=[s for s in strangers if s in graph]))
     return graph
+
+
+def changing(graph: Any, align: bool | None, folder: Path | None) -> AdvancingGraph:
+    if folder is None:
+        return ChangingGraph(graph, 2, align)
+    with store_again(graph, Path(tempfile.mkdtemp(dir=folder)) / "g.isthmus") as stored:
+        return OverlayGraph(stored, 2)
 
 
 def replace_edges(case: kinds.Case, edges: list[Any]) -> Any:
@@ -106,12 +122,19 @@ def case_of(name: str) -> kinds.Case:
     case = CASES[name]
     if not case.graphs:
         case.graphs["changing"] = changed(case, [None, True, False][len(name) % 3])
+        with sizes.using(**SMALL):
+            case.graphs["on disk"] = changed(case, folder=FOLDERS[0])
     return case
 
 
+FOLDERS: list[Path] = []  # for stores
+
+
 @pytest.fixture(scope="module", autouse=True)
-def closed_at_the_end() -> Iterator[None]:
-    yield
+def closed_at_the_end(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    FOLDERS[:] = [tmp_path_factory.mktemp("changing")]
+    with sizes.using(**SMALL):
+        yield
     for case in CASES.values():
         for graph in case.graphs.values():
             graph.close()
@@ -121,6 +144,10 @@ def closed_at_the_end() -> Iterator[None]:
 def how(way: Any) -> dict[str, Any]:
     recipe, far, budget, threads = way
     return {"policy": recipe, "memory": budget, "threads": threads, **FARS[far]}
+
+
+def graph_for(case: kinds.Case, way: Any) -> Any:
+    return case.graphs["on disk" if way[1] == "disk" else "changing"]
 
 
 PAIRS = [(c, p) for c in CASES for p in PROGRAMS if CASES[c].weighted or not PROGRAMS[p].weights]
@@ -169,7 +196,7 @@ def test_programs_of_the_suite(name: str, program: str) -> None:
     case = case_of(name)
     for way in chosen()[name, program]:
         try:
-            assert_same(PROGRAMS[program].run(case, case.graphs["changing"], **how(way)), PROGRAMS[program], case)
+            assert_same(PROGRAMS[program].run(case, graph_for(case, way), **how(way)), PROGRAMS[program], case)
         except Exception as error:
             error.add_note(f"{program} on {name}, {way}")
             raise
@@ -182,7 +209,7 @@ def test_further_programs(name: str, program: str) -> None:
     places, (run, read, expect) = Places(case), MORE[program]
     expected = expect(places)
     for way in chosen()[name, program]:
-        assert read(run(places, case.graphs["changing"], **how(way))) == expected, way
+        assert read(run(places, graph_for(case, way), **how(way))) == expected, way
 
 
 @pytest.mark.parametrize("name", ["skewed", "strings"])
@@ -200,9 +227,25 @@ def test_neural_networks(name: str) -> None:
             assert result.values == pytest.approx(expected, rel=1e-9, abs=1e-9), way
 
 
+@pytest.mark.parametrize("name", list(CASES))
+def test_batches_have_made_the_same_graph_on_disk(name: str) -> None:
+    case = case_of(name)
+    near, far = case.graphs["changing"], case.graphs["on disk"]
+    assert (far.vertices, far.edges, far.arcs, far.self_loops) == (near.vertices, near.edges, near.arcs, near.self_loops)
+    assert far.ids.natural(0, far.vertices).tolist() == case.oracle.ids
+    for v in case.oracle.ids:
+        assert far.neighbors(v).tolist() == near.neighbors(v).tolist()
+        assert far.predecessors(v).tolist() == near.predecessors(v).tolist()
+        for u in near.neighbors(v).tolist()[:20] if case.weighted else ():
+            assert far.edge_weights(v, u).tolist() == near.edge_weights(v, u).tolist()
+    if len(case.edges) > 20:
+        assert far.sides["out"].overlay.added_tails.size and far.sides["out"].overlay.removed_slots.size, "nothing is patched"
+
+
 @pytest.mark.parametrize("algorithm", ALGORITHMS.names())
-def test_the_frozen_graph_gives_the_same_answer(algorithm: str) -> None:
-    run, graph = function_of(ALGORITHMS[algorithm]), case_of("skewed").graphs["changing"]
+@pytest.mark.parametrize("where", ["changing", "on disk"])
+def test_the_frozen_graph_gives_the_same_answer(algorithm: str, where: str) -> None:
+    run, graph = function_of(ALGORITHMS[algorithm]), case_of("skewed").graphs[where]
     given = arguments(ALGORITHMS[algorithm], graph.snapshot)
     if given is not None:
         assert difference(run(graph.frozen(), **given), run(graph, **given)) is None

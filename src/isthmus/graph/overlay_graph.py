@@ -50,7 +50,7 @@ class OverlayGraph(AdvancingGraph):
     def _adopt(self, base: StoredBase) -> None:
         """Go on from a stored graph."""
         self._base, self.sides = base, base.sides
-        weakref.finalize(self, base.reader.close)  # of a graph that nobody closed
+        self._release = weakref.finalize(self, base.reader.close)  # of a graph that nobody closed
 
     def _take_snapshot(self) -> None:
         self.snapshot = OverlaySnapshot(self)
@@ -172,13 +172,14 @@ class OverlayGraph(AdvancingGraph):
         with self.lock:
             if (other.number, other.vertices, other.arcs) != (self.number, self.vertices, self.arcs):
                 raise IsthmusError("a merged graph is not the one that it was made from; this is a bug, please report it")
-            old = self._base
+            release = self._release
+            other._release.detach()
             self._adopt(other._base)
             for side in self._both:
                 side.team = self.team
             self._take_snapshot()
             other.team.close()
-            old.close()
+            release()
 
     def apart(self) -> PatchedReader:
         """A reader of the current snapshot for another thread; it stays valid while batches are applied."""
@@ -187,4 +188,4 @@ class OverlayGraph(AdvancingGraph):
 
     def close(self) -> None:
         super().close()
-        self._base.close()
+        self._release()

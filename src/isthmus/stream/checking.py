@@ -14,13 +14,15 @@ from isthmus.stream.maintained import Maintained
 from isthmus.stream.wanted import Wanted
 
 
-def differences(graph: AdvancingGraph, answers: Mapping[str, tuple[Maintained, Result, Any]]) -> dict[str, str]:
-    """What is wrong with every answer that is. `answers`: what keeps them current, results, and what was asked for."""
+def differences(
+    graph: AdvancingGraph, answers: Mapping[str, tuple[Maintained, Result, Any]], how: dict[str, Any] | None = None
+) -> dict[str, str]:
+    """What is wrong with every answer that is. `answers`: what keeps them current, results, and what was asked for; `how`: the runs."""
     found = {}
     for name, (program, result, asked) in answers.items():
         if not program.has_one_answer:
             fault = program.fault()
-        elif (where := difference(from_scratch(asked, graph), result)) is not None:
+        elif (where := difference(from_scratch(asked, graph, how or {}), result)) is not None:
             fault = f"from scratch, {where} of the stream"
         else:
             fault = None
@@ -29,10 +31,10 @@ def differences(graph: AdvancingGraph, answers: Mapping[str, tuple[Maintained, R
     return found
 
 
-def from_scratch(asked: Any, graph: AdvancingGraph) -> Result:
+def from_scratch(asked: Any, graph: AdvancingGraph, how: dict[str, Any]) -> Result:
     """The answer of a run that knows nothing of earlier batches."""
     if isinstance(asked, str):
         asked = Wanted(ALGORITHMS[asked])
     if isinstance(asked, Wanted):
-        return function_of(asked.algorithm)(graph, **asked.options)
-    return run(asked, graph)
+        return function_of(asked.algorithm)(graph, **asked.options, **how)
+    return run(asked, graph, **how)

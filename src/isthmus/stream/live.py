@@ -256,7 +256,8 @@ class Live:
         with self._lock, self.graph.reading():
             self._acknowledge(self.graph.number)  # by now it is
             found = {name: (program, self[name].result(), self.asked[name]) for name, program in self._programs.items()}
-            return differences(self.graph, found)
+            settings = self.session.settings
+            return differences(self.graph, found, {"memory": settings.memory, "policy": settings.policy} if self.on_disk else None)
 
     def apply_edits(
         self, edits: Edits, strict: bool = False, read: float = 0.0, id: str | None = None, place: Place | None = None
