@@ -168,7 +168,8 @@ def test_what_cannot_change_on_disk(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is in memory; a changing graph on disk begins with a store"):
         OverlayGraph(ist.read((np.array([0]), np.array([1]))))
     without = ist.ingest((np.array([0]), np.array([1])), tmp_path / "a.isthmus", directed=True, in_edges=False)
-    with without, pytest.raises(StoreError, match="was stored without in-edges, which a changing graph on disk needs; ingest it without in_edges=False"):
+    needs = "was stored without in-edges, which a changing graph on disk needs; ingest it without in_edges=False"
+    with without, pytest.raises(StoreError, match=needs):
         OverlayGraph(without)
 
 
