@@ -6,7 +6,7 @@ arc a single block is read, however long the list is. Blocks that are close toge
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -48,11 +48,14 @@ class OverlaySearch(Search):
         )  # fmt: skip
         order = np.argsort(blocks, kind="stable")
         order = order[np.searchsorted(blocks[order], 0) :]  # without those that can be in no block
-        for first, last, near, stage in self._near(blocks[order], lists.base.sections[0]):
+
+        def find(first: int, last: int, near: Array, stage: Array) -> None:
+            entries = near * per_block, stage.view(targets.dtype)
             kernels.find_stored(
-                order, first, last, sought, side.others, lows, highs, near * per_block, stage.view(targets.dtype), overlay.removed_slots,
-                side.places,
+                order, first, last, sought, side.others, lows, highs, *entries, overlay.removed_slots, side.places
             )  # fmt: skip
+
+        self._through(blocks[order], lists.base.sections[0], find)
         self._read_weights(side, sought, lists)
 
     def _read_weights(self, side: SideArcs, sought: Array, lists: OverlaySide) -> None:
@@ -68,38 +71,32 @@ class OverlaySearch(Search):
         slots, width = side.places[found[first]], self.old.dtype.itemsize
         blocks = slots * width // BLOCK
         order = np.argsort(blocks, kind="stable")
-        for low, high, near, stage in self._near(blocks[order], lists.base.sections[1]):
-            some = order[low:high]
-            self.old[edges[some]] = stage.view(self.old.dtype)[slots[some] - near[low:high] * (BLOCK // width)]
 
-    def _near(self, blocks: Array, section: int) -> Iterator[tuple[int, int, Array, Array]]:
-        """Ascending blocks of a section, brought near as many at a time as fit: (first, last, near, buffer) of each time.
+        def take(first: int, last: int, near: Array, stage: Array) -> None:
+            some = order[first:last]
+            self.old[edges[some]] = stage.view(self.old.dtype)[slots[some] - near[first:last] * (BLOCK // width)]
 
-        Block blocks[k], for k in first:last, begins at block blocks[k] - near[k] of the buffer.
+        self._through(blocks[order], lists.base.sections[1], take)
+
+    def _through(self, blocks: Array, section: int, work: Callable[[int, int, Array, Array], None]) -> None:
+        """Read ascending blocks of a section, and let members of the team work(first, last, near, buffer) on some of them at a time.
+
+        Block blocks[k], for k in first:last, is block blocks[k] - near[k] of the buffer.
         """
-        stage = aligned_empty(max(LEAST, sizes.now.staging), np.uint8)
-        room, near, first = stage.size // BLOCK, np.empty(blocks.size, np.int64), 0
-        breaks = np.diff(blocks, prepend=blocks[:1]) > GAP
-        while first < blocks.size:
-            # Reads begin where a gap is too long, and where a buffer begins.
-            some = breaks[first:].copy()
-            some[0] = True
-            starts = np.flatnonzero(some)
-            ends = np.append(starts[1:], some.size) - 1
-            lengths = blocks[first:][ends] - blocks[first:][starts] + 1
-            used = np.cumsum(lengths)
-            whole = int(np.searchsorted(used, room, "right"))
-            if whole:
-                last = first + int(ends[whole - 1]) + 1
-                starts, lengths = starts[:whole], lengths[:whole]
-            else:  # a single read that is longer than the buffer
-                last = first + int(np.searchsorted(blocks[first:], blocks[first] + room))
-                starts, lengths = starts[:1], np.array([blocks[last - 1] - blocks[first] + 1])
-            places = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-            begins = blocks[first:][starts]
-            at = np.searchsorted(starts, np.arange(last - first), "right") - 1
-            near[first:last] = begins[at] - places[at]
-            extents = np.full(starts.size, section), begins * BLOCK, lengths * BLOCK, places * BLOCK
-            self._reader.read(extents, stage)
-            yield first, last, near, stage
-            first = last
+        if not blocks.size:
+            return
+        room = max(LEAST, sizes.now.staging) // BLOCK
+        near, begins, lengths, places = (np.empty(blocks.size, np.int64) for _ in range(4))
+        cuts, read_cuts = np.empty(blocks.size + 1, np.int64), np.empty(blocks.size + 1, np.int64)
+        portions = kernels.plan_reads(blocks, GAP, room, near, begins, lengths, places, cuts, read_cuts)
+        stages: dict[int, Array] = {}
+
+        def portion(member: int, k: int) -> None:
+            if member not in stages:
+                stages[member] = aligned_empty(room * BLOCK, np.uint8)
+            reads = slice(int(read_cuts[k]), int(read_cuts[k + 1]))
+            columns = np.full(reads.stop - reads.start, section), begins[reads] * BLOCK, lengths[reads] * BLOCK, places[reads] * BLOCK
+            self._reader.read(columns, stages[member], member)
+            work(int(cuts[k]), int(cuts[k + 1]), near, stages[member])
+
+        self._team.share(portion, portions)

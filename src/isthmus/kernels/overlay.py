@@ -284,6 +284,35 @@ def choose_blocks(
 
 
 @kernel
+def plan_reads(blocks: Any, gap: Any, room: Any, near: Any, begins: Any, lengths: Any, places: Any, cuts: Any, read_cuts: Any) -> Any:
+    """Reads of ascending blocks, through gaps of up to `gap` blocks, in as many portions as buffers of `room` blocks need.
+
+    Portion p has the blocks cuts[p]:cuts[p + 1] and the reads read_cuts[p]:read_cuts[p + 1]: lengths[r] blocks from begins[r] on go to
+    block places[r] of a buffer. Block blocks[k] will be block blocks[k] - near[k] there. Returns the number of portions.
+    """
+    portions, reads, used = 0, 0, int64(0)
+    cuts[0], read_cuts[0] = 0, 0
+    for k in range(blocks.size):
+        last = begins[reads - 1] + lengths[reads - 1] - 1 if reads > read_cuts[portions] else int64(-1)
+        joins = last >= 0 and blocks[k] - last <= gap
+        more = blocks[k] - last if joins else int64(1)
+        if used + more > room:
+            portions += 1
+            cuts[portions], read_cuts[portions] = k, reads
+            used, joins, more = int64(0), False, int64(1)
+        if joins:
+            lengths[reads - 1] += more
+        else:
+            begins[reads], lengths[reads], places[reads] = blocks[k], 1, used
+            reads += 1
+        used += more
+        near[k] = begins[reads - 1] - places[reads - 1]
+    portions += 1
+    cuts[portions], read_cuts[portions] = blocks.size, reads
+    return portions
+
+
+@kernel
 def find_stored(
     order: Any, first: Any, last: Any, sought: Any, others: Any, lows: Any, highs: Any, near: Any, stage: Any, removed_slots: Any,
     places: Any
