@@ -53,6 +53,7 @@ class Sizes:
 
     # A changing graph
     settled_alone: int = 1 << 21  # edges that one thread follows to bring an answer up to date; all threads go on from there
+    lone_list: int = 1 << 12  # edges that are read in bulk in the time of a list by itself: a block of 4 KB takes as long as six in a row
     few_changes: int = 1 << 9  # changed arcs; one thread applies this few sooner than a team
     staging: int = 4 << 20  # bytes of stored lists that are read before they are patched; with two readers larger ones are no faster
     gathered: int = 32 << 20  # bytes of lists that a maintained program gets from disk at once, beyond the first list

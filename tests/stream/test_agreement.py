@@ -18,7 +18,7 @@ import pytest
 import isthmus as ist
 from isthmus.kernels.atomics import atomic_exchange, fence
 from isthmus.programs import dependencies
-from isthmus.stream.monotone import NOBODY, MaintainedMonotone
+from isthmus.stream.monotone import MaintainedMonotone
 
 THREADS, HEADS, TAILS = 4, 6, 240
 SECONDS, ROUNDS = 20.0, 12  # threads overlap in nearly every round, unless the machine is very busy
@@ -70,7 +70,7 @@ def race(program: MaintainedMonotone, given: tuple[Any, Any, Any], seed: int) ->
     tails, heads, weights = given
     values, parents = program.values, program.parents
     expected = values[:HEADS].copy()
-    values[:HEADS], parents[:HEADS] = program._silent, NOBODY
+    values[:HEADS], parents[:HEADS] = program._silent, dependencies.NOBODY
     program._forget_changes()
     begins, ends, *_ = program.graph.sides["out"].arrays()
     draw, gate, times = np.random.default_rng(seed), threading.Barrier(THREADS), []
@@ -96,7 +96,7 @@ def race(program: MaintainedMonotone, given: tuple[Any, Any, Any], seed: int) ->
     for v in range(HEADS):
         parent = int(parents[v])
         message = {"sssp": lambda d, w: d + w, "widest_path": min}[program.name]
-        if parent in (NOBODY, dependencies.LOCKED) or values[v] != message(int(values[parent]), arc_of[parent, v]):
+        if parent in (dependencies.NOBODY, dependencies.LOCKED) or values[v] != message(int(values[parent]), arc_of[parent, v]):
             wrong.append(f"parent of {v}: {parent}")
     changed = program.state.arrays[program._position + 2][: int(program.state.arrays[-1][0])].tolist()
     if sorted(changed) != list(range(HEADS)):
@@ -171,7 +171,7 @@ def assert_tree(live: Any, name: str, weights: dict[tuple[int, int], int]) -> No
     n = live.graph.vertices
     values, parents = program.values[:n].tolist(), program.parents[:n].tolist()
     for v, parent in enumerate(parents):
-        if parent == NOBODY:
+        if parent == dependencies.NOBODY:
             assert users[v] == 17 or values[v] == program._silent
         else:
             assert values[v] == message(values[parent], weights[users[parent], users[v]])

@@ -65,6 +65,7 @@ class Undo:
 class AdvancingGraph(Graph):
     """A graph whose snapshot advances by batches. `_begin` first, then `sides`, `negative_arcs` and `_take_snapshot`."""
 
+    lists_are_near: bool  # all in memory at once: `gathered` has the lists of all vertices, and `pieces` one piece
     sides: Any  # by name; the same object twice if the graph is undirected
     lists_are_near = True  # False: lists are read by `gathered` and `pieces`
     negative_arcs: int

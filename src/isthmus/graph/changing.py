@@ -26,6 +26,7 @@ __all__ = ["ChangingGraph", "Undo"]
 class ChangingGraph(AdvancingGraph):
     """A graph in memory that takes batches. It is opened from any graph, and is one itself."""
 
+    lists_are_near = True
     sides: dict[str, PackedLists]
 
     def __init__(self, graph: Graph, threads: int | None = None, align: bool | None = None, number: int = 0) -> None:

@@ -7,8 +7,8 @@ has changed, the list of these, and its length.
 
 `adopt` runs on the edges before a batch, for programs that have `gives(u, degree, v, w, state, params)`: whether u gives v its value and
 cannot depend on v. An orphan takes the first such neighbour for its parent that is no orphan itself, along an edge that the batch
-leaves as it is. `heads`, `tails` and `actions` are the arcs that change, by heads. `looked` counts the edges it looked at for each
-orphan, and it returns their sum.
+leaves as it is. `heads`, `tails` and `actions` are the arcs that change, by heads. It returns how many
+edges it looked at.
 
 `drain` lets one thread follow vertices with residuals, in order of arrival, until none is left or about `most` edges were followed;
 those left over stay marked. It is for programs whose first arrays are values, residuals and deltas, and returns the vertices and
@@ -116,7 +116,7 @@ def is_gone(u, v, heads, tails, actions, weights_count):
 
 @compiled
 def adopt(
-    orphans, adopted, looked, first, last, list_begins, list_ends, in_begins, in_ends, in_targets, in_weights, heads, tails, actions,
+    orphans, first, last, adopted, list_begins, list_ends, in_begins, in_ends, in_targets, in_weights, heads, tails, actions,
     weights_count, has_silent, silent, orphaned, state, params, parents
 ):
     edges = np.int64(0)
@@ -127,7 +127,6 @@ def adopt(
         for e in range(in_begins[v], in_ends[v]):
             u = np.int64(in_targets[e])
             edges += 1
-            looked[i] += 1
             if orphaned[u] or (has_silent and state[0][u] == silent):
                 continue
             if gives(u, list_ends[u] - list_begins[u], v, {weight_of_in_arc}, state, params):

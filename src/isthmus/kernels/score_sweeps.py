@@ -90,16 +90,13 @@ def sweep_values(
 def measure_residuals(
     first: Any, last: Any, begins: Any, ends: Any, sources: Any, weights: Any, own: Any, values: Any, shares: Any, residual: Any,
     factor: Any, absorber: Any
-) -> Any:  # fmt: skip
-    """Set the residuals of first:last to what their values lack; returns the sum of their sizes."""
-    left = 0.0
+) -> None:  # fmt: skip
+    """Set the residuals of first:last to what their values lack."""
     for v in range(first, last):
         value = own[v]
         if v != absorber:
             value += factor * received(v, begins, ends, sources, weights, shares)
         residual[v] = value - values[v]
-        left += abs(residual[v])
-    return left
 
 
 @quick_kernel
@@ -121,6 +118,17 @@ def score_sums(first: Any, last: Any, values: Any, residual: Any) -> Any:
         surplus += residual[v]
         left += abs(residual[v])
     return total, surplus, left
+
+
+@kernel
+def stuck_sums(first: Any, last: Any, values: Any, divisors: Any) -> Any:
+    """The sums of all values and of those at vertices that send nothing."""
+    total = stuck = 0.0
+    for v in range(first, last):
+        total += values[v]
+        if divisors[v] <= 0:
+            stuck += values[v]
+    return total, stuck
 
 
 @kernel

@@ -79,6 +79,11 @@ class LivePageRank(Spreading):
         own = np.full(1, 1 - self.factor) if even else self.first_residuals(facts)
         return sums.surplus / (total - sums.surplus), own
 
+    def balance(self, total: float, stuck: float, facts: Facts) -> float:
+        """A step keeps d of what is at vertices with edges, and adds (1 - d) of all teleports."""
+        kept = (1 - self.factor) * total + self.factor * stuck
+        return (1 - self.factor) * (facts.vertices if self.teleport is None else TELEPORTED) / kept if kept > 0 else 1.0
+
     def enough(self, sums: Sums, part: float) -> float:
         by_walk = 2 * part * self.allowed(sums.total) - (2 / self.factor - 1) * abs(sums.surplus) - 2 * self.off / self.factor
         return max(by_walk, super().enough(sums, part))

@@ -102,6 +102,13 @@ class Spreading(ByDeltas):
         """
         return 0.0, NOTHING
 
+    def balance(self, total: float, stuck: float, facts: Facts) -> float:
+        """By what to multiply values that sum up to `total`, so that their residuals cancel. 1: this is not known.
+
+        `stuck`: the part of the total at vertices without edges.
+        """
+        return 1.0
+
     def enough(self, sums: Sums, part: float) -> float:
         """The sum of |residual| at which the error is at most `part` of `tol`, if the other sums do not change."""
         return part * self.allowed(sums.total + sums.surplus) - self.off / self.factor

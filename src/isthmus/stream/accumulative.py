@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus.graph.advancing import Gathered
 from isthmus.graph.change import Change
 from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
 from isthmus.programs.declared import Accumulative
@@ -88,7 +89,8 @@ class MaintainedAccumulative(MaintainedResiduals):
         values, _, deltas = self.state.arrays[:3]
         deltas[tails] = sign * values[tails]
         if self._by_degree:
-            self._along_lists(tails[values[tails] != 0])
+            for some, lists in self.pieces("out", tails[values[tails] != 0]):
+                self._along_lists(some, lists)
         else:
             there = out.actions != without
             if not self._weighted:
@@ -102,13 +104,12 @@ class MaintainedAccumulative(MaintainedResiduals):
     def _along_arcs(self, tails: Array, heads: Array, weights: Array) -> None:
         if not tails.size:
             return
-        begins, ends, _, _ = self.graph.sides["out"].arrays()
-        given = (begins, ends, False, 0.0, self.state.arrays, self.state.params, self._marks, NO_QUEUE, 0)
+        given = (*self.ends_of("out"), False, 0.0, self.state.arrays, self.state.params, self._marks, NO_QUEUE, 0)
         self.in_parts(lambda a, b: self._module.relax_arcs(tails, heads, weights, a, b, *given), tails.size)
         self.effort.edges_read += int(tails.size)
 
-    def _along_lists(self, rows: Array) -> None:
-        begins, ends, targets, weights = self.graph.sides["out"].arrays()
+    def _along_lists(self, rows: Array, lists: Gathered) -> None:
+        begins, ends, targets, weights = lists
         weights = weights if self._weighted else NO_WEIGHTS
         at = begins[rows]
         lengths = ends[rows] - at
@@ -128,7 +129,8 @@ class MaintainedAccumulative(MaintainedResiduals):
         residual[:] = self.program.residual(self.facts())
         residual -= values
         deltas[:] = values
-        self._along_lists(np.arange(n))
+        for first, last, lists in self.all_pieces("out"):
+            self._along_lists(np.arange(first, last), lists)
         deltas[:] = 0.0
         self._marks[:n] = np.abs(residual) > self.program.threshold
         self._lost = 0.0

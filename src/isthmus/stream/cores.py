@@ -37,6 +37,9 @@ class MaintainedCores(MaintainedCounts):
     def restore(self) -> None:
         self._supports = np.empty(self.graph.vertices, np.int64)
         super().restore()
+        self._count_supports()
+
+    def _count_supports(self) -> None:
         n = self.graph.vertices
         self.team.split(lambda a, b: kernels.count_supports(a, b, *self._lists, self._values, self._supports), n)
 

@@ -7,7 +7,7 @@ changed, and `renumber` when vertices were removed and others have taken their n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,8 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import BatchError
+from isthmus.graph.advancing import AdvancingGraph, Gathered
 from isthmus.graph.change import Change
-from isthmus.graph.changing import ChangingGraph
 from isthmus.programs.column import Column
 from isthmus.programs.program import Facts, Program
 from isthmus.runtime.session import Session
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 DIFFERENCE = 4 + 8 + 8  # bytes of a vertex with its value before and after
+OPPOSITE = {"out": "in", "in": "out"}
+NO_ROWS = np.empty(0, np.int64)
+AT_ONCE = 1 << 18  # vertices whose lists are asked for at once, when all are read
 
 
 def with_spare(vertices: int) -> int:
@@ -70,7 +73,7 @@ class Maintained(ABC):
 
     def __init__(self, session: Session) -> None:
         """On the session of a stream; on a device, a `DeviceSession`, reads of lists are counted."""
-        assert isinstance(session.graph, ChangingGraph)
+        assert isinstance(session.graph, AdvancingGraph)
         self.session, self.graph, self.team = session, session.graph, session.graph.team
         self.effort = Effort()
 
@@ -79,10 +82,28 @@ class Maintained(ABC):
         """Every read of a list is told to it."""
         return self.session.reads if isinstance(self.session, DeviceSession) else NEAR
 
-    def lists_of(self, side: str, rows: Array) -> tuple[Array, Array, Array, Array]:
-        """(begins, ends, targets, weights) of a side, for a kernel that reads the lists of these vertices."""
+    def pieces(self, side: str, rows: Array) -> Iterator[tuple[Array, Gathered]]:
+        """Some of these vertices at a time, with (begins, ends, targets, weights) of a side, for a kernel that reads their lists.
+
+        Lists that are near come all at once. Others come in ascending order of vertices, and are there until the next ones are: of a
+        piece, no other lists may be read. How long lists are, `ends_of` tells for all vertices.
+        """
         self.reads.read(side, rows, self.reads_weights())
-        return self.graph.sides[side].arrays()
+        return self.graph.pieces(side, rows if self.graph.lists_are_near else np.sort(rows), self.reads_weights())
+
+    def all_pieces(self, side: str) -> Iterator[tuple[int, int, Gathered]]:
+        """The lists of all vertices, as in `pieces`: first:last at a time, in order."""
+        n, weights = self.graph.vertices, self.reads_weights()
+        if self.graph.lists_are_near:
+            yield 0, n, self.graph.gathered(side, NO_ROWS, weights)
+            return
+        for begin in range(0, n, AT_ONCE):
+            for rows, lists in self.graph.pieces(side, np.arange(begin, min(n, begin + AT_ONCE)), weights):
+                yield int(rows[0]), int(rows[-1]) + 1, lists
+
+    def ends_of(self, side: str) -> tuple[Array, Array]:
+        """(begins, ends) of all lists of a side, near: their differences are the numbers of edges."""
+        return self.graph.snapshot.lists(side).arrays
 
     def runs(self) -> Program | None:
         """A program like those that it runs to follow changes; None: it counts no reads, so it cannot be kept current on a device."""

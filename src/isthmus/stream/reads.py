@@ -63,8 +63,8 @@ class Reads:
     recomputes = False  # answers are computed from scratch for every batch
     adopts = True  # a vertex that has lost its parent looks for another before it loses its value
 
-    def read(self, side: str, rows: Array, weights: bool, lengths: Array | None = None) -> None:
-        """A kernel reads the lists of these vertices; `lengths`: only so many edges of each."""
+    def read(self, side: str, rows: Array, weights: bool) -> None:
+        """A kernel reads the lists of these vertices."""
 
     def ran(self, run: Execution) -> None:
         """A run has followed what was active."""
@@ -132,20 +132,19 @@ class FarReads(Reads):
 
     # For correction
 
-    def read(self, side: str, rows: Array, weights: bool, lengths: Array | None = None) -> None:
+    def read(self, side: str, rows: Array, weights: bool) -> None:
         if not rows.size:
             return
         side = self._stored(side)
         begins, ends, _, _ = self._graph.sides[side].arrays()
         begins = begins[rows]
-        lengths = ends[rows] - begins if lengths is None else lengths
+        lengths = ends[rows] - begins
         far = np.ones(rows.size, np.bool_)
         if self.hot is not None:
             self.hot.use(side, rows)
             far = self.hot.chunks.held[self.hot.offset(side) + rows.astype(np.int64)] == 0
             if self.hot.on_read and (not self._weights or weights):
-                whole = far & (lengths == ends[rows] - begins)
-                self._load(self.hot, side, self.hot.admit(side, rows[whole], lengths[whole]))
+                self._load(self.hot, side, self.hot.admit(side, rows[far], lengths[far]))
         edges, missed = int(lengths.sum()), int(lengths[far].sum())
         moved = self._link.reads(self._spans(side, begins[far], lengths[far], weights)) if missed else Moved()
         self._count(moved, edges, missed)

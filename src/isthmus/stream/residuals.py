@@ -86,6 +86,9 @@ class MaintainedResiduals(Maintained):
 
     def _follow(self, starts: Array) -> bool:
         """Let one thread follow these vertices and all that become active; False: there were too many, and the others are marked."""
+        if not self.graph.lists_are_near:
+            self._marks[starts] = 1
+            return False
         begins, ends, targets, weights = self.graph.sides["out"].arrays()
         given = (begins, ends, targets, weights if self._weighted else NO_WEIGHTS, self.state.arrays, self.state.params)
         if self._queue.size < self.graph.vertices:

@@ -70,18 +70,25 @@ class MaintainedSpreading(MaintainedResiduals):
         self.program.off = 0.0
         self._build(facts)
         if self.graph.vertices:
-            self._run(state.start)
-            self._go_on()
-            if not self.bounds_each:
-                self._lower(sizes.now.settled_alone)  # so that the next batches find room in the bound
-                self._holds()
+            self._first_scores(state.start)
+
+    def _first_scores(self, start: Array | None) -> None:
+        """Spread the residuals that all scores begin with; these vertices are active (None: all)."""
+        self._run(start)
+        self._go_on()
+        if not self.bounds_each:
+            self._lower(sizes.now.settled_alone)  # so that the next batches find room in the bound
+            self._holds()
 
     def _strengths(self) -> Array:
         """Each vertex's sum of weights."""
-        begins, ends, _, weights = self.graph.sides["out"].arrays()
         sums = np.empty(self.graph.vertices)
-        self.team.split(lambda a, b: packed.list_sums(a, b, begins, ends, weights, sums), self.graph.vertices)
+        for first, last, (begins, ends, _, weights) in self.all_pieces("out"):
+            self._sum_lists(begins[first:last], ends[first:last], weights, sums[first:last])
         return sums
+
+    def _sum_lists(self, begins: Array, ends: Array, weights: Array, sums: Array) -> None:
+        self.team.split(lambda a, b: packed.list_sums(a, b, begins, ends, weights, sums), sums.size)
 
     def _rounding_allowed(self) -> float:
         """What rounding may come to before residuals are computed anew."""
@@ -156,16 +163,17 @@ class MaintainedSpreading(MaintainedResiduals):
 
     def _change_strengths(self, tails: Array, amounts: Array | None, cuts: Array) -> None:
         """Bring the sums of weights of these vertices up to date; those that differences may have made inexact are summed anew."""
-        begins, ends, _, weights = self.graph.sides["out"].arrays()
         if amounts is None:
+            begins, ends = self.ends_of("out")
             self._strength[tails] = ends[tails] - begins[tails]
             return
         self._strength[tails] += np.add.reduceat(amounts, cuts[:-1])
         self._inexact[tails] += EPSILON * np.abs(self._strength[tails]) + np.add.reduceat(EPSILON * np.abs(amounts), cuts[:-1])
-        for u in tails[self._inexact[tails] >= STRENGTH_ERROR * self._strength[tails]].tolist():
-            self._strength[u] = weights[begins[u] : ends[u]].sum(dtype=np.float64)
-            self._inexact[u] = EPSILON * self._strength[u]
-            self.effort.edges_read += int(ends[u] - begins[u])
+        for some, (begins, ends, _, weights) in self.pieces("out", tails[self._inexact[tails] >= STRENGTH_ERROR * self._strength[tails]]):
+            for u in some.tolist():
+                self._strength[u] = weights[begins[u] : ends[u]].sum(dtype=np.float64)
+                self._inexact[u] = EPSILON * self._strength[u]
+                self.effort.edges_read += int(ends[u] - begins[u])
 
     def _sums(self) -> Sums:
         values, residual = self.state.arrays[:2]
@@ -173,7 +181,7 @@ class MaintainedSpreading(MaintainedResiduals):
         return Sums(*(float(sum(column)) for column in zip(*parts, strict=True))) if parts else Sums(0.0, 0.0, 0.0)
 
     def _passes(self) -> Passes:
-        return Passes(self.program, self.state.arrays, self.state.params, self.graph.sides["in"], self.team)
+        return Passes(self.state.arrays, self.state.params, self.graph.sides["in"], self._weighted, self.team)
 
     def _derive(self) -> None:
         """Compute all residuals from the values, in one pass over the edges."""
@@ -194,31 +202,37 @@ class MaintainedSpreading(MaintainedResiduals):
         self.program.off = 0.0 if self.bounds_each else self._lost
         if self.program.fixed_divisors or not self._behind.size:
             return
-        values, _, _, divisors = self.state.arrays
-        factor, behind = self.state.params[0], self._behind
-        silent = behind[values[behind] == 0]
-        divisors[silent] = self._strength[silent]  # nothing was sent yet
-        strength = self._strength[behind]
-        off = np.where(strength > 0, factor * np.abs(values[behind]) * np.abs(strength / np.maximum(divisors[behind], 1e-300) - 1), 0.0)
+        divisors, factor, behind = self.state.arrays[3], self.state.params[0], self._behind
+        off, pressing = self._off()
         sums = self._sums()
         allowed = WAITING * factor * self.program.allowed(sums.total + sums.surplus)
-        largest = min(LARGEST, (1 + 1 / factor) / 2)
-        chosen = np.flatnonzero((strength > largest * divisors[behind]) & (off > 0))
+        chosen = np.flatnonzero(pressing)
         off[chosen] = 0.0
         if off.sum() > allowed:
-            lists = self.graph.sides["out"].lists()
-            order = np.argsort(-off / (lists.ends[behind] - lists.begins[behind] + 1))
+            begins, ends = self.ends_of("out")
+            order = np.argsort(-off / (ends[behind] - begins[behind] + 1))
             enough = off.sum() - np.cumsum(off[order]) <= allowed / 2
             more = order[: int(np.argmax(enough)) + 1]
             chosen = np.concatenate([chosen, more[off[more] > 0]])
             off[chosen] = 0.0
-        begins, ends, *_ = self.graph.sides["out"].arrays()
+        begins, ends = self.ends_of("out")
         if not self.bounds_each and WIDE * int((ends[behind[chosen]] - begins[behind[chosen]]).sum()) > self.graph.arcs:
             self._sweep()
             return
         self._correct_lists(behind[chosen])
         self.program.off += float(off.sum())
         self._behind = behind[divisors[behind] != self._strength[behind]]
+
+    def _off(self) -> tuple[Array, Array]:
+        """What the messages of vertices with old divisors are off by, and which of these cannot wait."""
+        values, _, _, divisors = self.state.arrays
+        factor, behind = self.state.params[0], self._behind
+        silent = behind[values[behind] == 0]
+        divisors[silent] = self._strength[silent]  # nothing was sent yet
+        strength = self._strength[behind]
+        off = np.where(strength > 0, factor * np.abs(values[behind]) * np.abs(strength / np.maximum(divisors[behind], 1e-300) - 1), 0.0)
+        largest = min(LARGEST, (1 + 1 / factor) / 2)
+        return off, (strength > largest * divisors[behind]) & (off > 0)
 
     def _correct_lists(self, rows: Array) -> None:
         """Set the divisors of these vertices to their strengths, and correct what they have sent."""
@@ -253,11 +267,15 @@ class MaintainedSpreading(MaintainedResiduals):
             before = self._send(passes)
             if self._holds():
                 break
-            if self._sums().left > SLOW * before:
+            if self._is_slow(self._sums(), before):
                 self._sweep_values(passes)
                 return
         self._take_marked()
         self.effort.edges_read += passes.edges
+
+    def _is_slow(self, sums: Sums, before: float) -> bool:
+        """Whether a pass that sends has left so much of what was there that sweeps take less time."""
+        return sums.left > SLOW * before
 
     def _send(self, passes: Passes) -> float:
         """Send all residuals on, and correct all messages; returns what residuals and corrections may have been, in sum."""
@@ -272,10 +290,12 @@ class MaintainedSpreading(MaintainedResiduals):
 
     def _sweep_values(self, passes: Passes) -> None:
         """Sweep until the bound holds, or rounding lets nothing improve."""
-        own, fraction, change = self.program.first_residuals(self.facts()), LEFT, np.inf
+        facts = self.facts()
+        own, fraction, change = self.program.first_residuals(facts), LEFT, np.inf
         passes.share_out()
         while True:
             before, change = change, passes.sweep(own)
+            passes.balanced(lambda total, stuck: self.program.balance(total, stuck, facts))
             enough, stuck = SWEPT * self.program.allowed(self._sums().total), change >= STUCK * before
             if fraction * change > enough and not stuck:
                 continue

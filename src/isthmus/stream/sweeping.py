@@ -11,6 +11,7 @@ a last pass *measures* what they lack.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from isthmus import sizes
 from isthmus.graph.packed_lists import PackedLists
 from isthmus.kernels import score_sweeps, sweeps
 from isthmus.programs.program import Array
-from isthmus.programs.spreading import Spreading
 from isthmus.stream.residuals import NO_WEIGHTS
 from isthmus.threads import Team
 
@@ -29,18 +29,19 @@ EPSILON = float(np.finfo(np.float64).eps)
 class Passes:
     """Passes over the in-edges in `side`, on the values, residuals, deltas and divisors in `state`. Deltas are overwritten."""
 
-    def __init__(
-        self, program: Spreading, state: tuple[Array, ...], params: tuple[float, float, int], side: PackedLists, team: Team
-    ) -> None:
-        self._n, self._team, self._arcs = side.vertices, team, side.arcs
-        self._values, self._residual, self._shares, self._divisors = state
-        self._factor, _, self._absorber = params
+    def __init__(self, state: tuple[Array, ...], params: tuple[float, float, int], side: PackedLists, weighted: bool, team: Team) -> None:
+        self._begin(state, params, side.vertices, side.arcs, weighted, team)
         begins, ends, sources, weights = side.arrays()
-        self._weighted = program.reads_weights() and side.weighted
-        self._lists = (begins[: self._n], ends[: self._n], sources, weights if self._weighted else NO_WEIGHTS)
+        self._lists = (begins[: self._n], ends[: self._n], sources, weights if weighted else NO_WEIGHTS)
         self._cuts = np.empty(2 + (side.slots + self._n) // sizes.now.ranked_piece, np.int64)
         sweeps.even_cuts(self._lists[0], side.slots, self._cuts)
-        self._found = np.zeros(self._cuts.size - 1)
+
+    def _begin(
+        self, state: tuple[Array, ...], params: tuple[float, float, int], vertices: int, arcs: int, weighted: bool, team: Team
+    ) -> None:
+        self._n, self._arcs, self._weighted, self._team = vertices, arcs, weighted, team
+        self._values, self._residual, self._shares, self._divisors = state
+        self._factor, _, self._absorber = params
         self.edges = 0
 
     def send(self, strengths: Array, stretch: tuple[float, Array], loss: float) -> float:
@@ -50,38 +51,46 @@ class Passes:
         """
         shares = self._shares.view(np.float32)[: self._n] if loss >= SINGLE and not self._weighted else self._shares
         given = (self._values, self._residual, self._divisors, strengths, *stretch, shares)
-        sent = sum(self._team.split(lambda a, b: score_sweeps.take_residuals(a, b, *given), self._n))
+        sent = self._take(*given)
         to = (self._residual, shares, self._factor, self._absorber)
+        self._over_all(lambda first, last, lists: score_sweeps.send_shares(first, last, *lists, *to))
+        return self._factor * sent * (SINGLE if shares is not self._shares else EPSILON)
 
-        def piece(k: int) -> None:
-            score_sweeps.send_shares(self._cuts[k], self._cuts[k + 1], *self._lists, *to)
-
-        self._over_all(piece)
-        return float(self._factor * sent) * (SINGLE if shares is not self._shares else EPSILON)
+    def _take(self, *given: Any) -> float:
+        return float(sum(self._team.split(lambda a, b: score_sweeps.take_residuals(a, b, *given), self._n)))
 
     def sweep(self, own: Array) -> float:
         """Set one value after the other; returns the sum of all changes. `own`: what a vertex has without any edge."""
         given = (own, self._values, self._divisors, self._shares, self._factor, self._absorber)
+        return float(sum(self._over_all(lambda first, last, lists: score_sweeps.sweep_values(first, last, *lists, *given))))
 
-        def piece(k: int) -> None:
-            self._found[k] = score_sweeps.sweep_values(self._cuts[k], self._cuts[k + 1], *self._lists, *given)
-
-        self._over_all(piece)
-        return float(self._found.sum())
+    def balanced(self, balance: Callable[[float, float], float]) -> None:
+        """Multiply values and shares by balance(the sum of values, the part of it at vertices that send nothing)."""
+        parts = self._team.split(lambda a, b: score_sweeps.stuck_sums(a, b, self._values, self._divisors), self._n)
+        by = balance(*(float(sum(column)) for column in zip(*parts, strict=True)))
+        if by != 1:
+            self._team.split(lambda a, b: np.multiply(self._values[a:b], by, out=self._values[a:b]), self._n)
+            self._team.split(lambda a, b: np.multiply(self._shares[a:b], by, out=self._shares[a:b]), self._n)
 
     def measure(self, own: Array) -> None:
         """Set the residuals to what the values lack."""
         given = (own, self._values, self._shares, self._residual, self._factor, self._absorber)
-
-        def piece(k: int) -> None:
-            score_sweeps.measure_residuals(self._cuts[k], self._cuts[k + 1], *self._lists, *given)
-
-        self._over_all(piece)
+        self._over_all(lambda first, last, lists: score_sweeps.measure_residuals(first, last, *lists, *given))
 
     def share_out(self) -> None:
         """Make the shares of all values, for sweeps and for measuring."""
         self._team.split(lambda a, b: score_sweeps.share_values(a, b, self._values, self._divisors, self._shares), self._n)
 
-    def _over_all(self, piece: Callable[[int], None]) -> None:
-        self._team.each(piece, self._found.size)
+    def _over_all(self, work: Callable[[int, int, Any], Any]) -> list[Any]:
+        """work(first, last, in-lists) for ranges that cover all vertices, in order but for what members do at a time; what they return."""
         self.edges += self._arcs
+        return self._over(self._lists, self._cuts, work)
+
+    def _over(self, lists: tuple[Array, ...], cuts: Array, work: Callable[[int, int, Any], Any]) -> list[Any]:
+        found: list[Any] = [None] * (cuts.size - 1)
+
+        def piece(k: int) -> None:
+            found[k] = work(cuts[k], cuts[k + 1], lists)
+
+        self._team.each(piece, len(found))
+        return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -76,25 +77,37 @@ class MaintainedTriangles(MaintainedCounts):
         if not keys.size:
             return
         ends = np.stack([keys >> 32, keys & LOW])
-        degrees = np.zeros(ends.shape, np.int64)
-        for side in self.sides:
-            begins, stops, _, _ = self.graph.sides[side].arrays()
-            degrees += stops[ends] - begins[ends]
+        degrees = self._degrees(ends)
         swap = degrees[0] < degrees[1]
         firsts, seconds = np.where(swap, ends[1], ends[0]), np.where(swap, ends[0], ends[1])
         order = np.argsort(firsts, kind="stable")
         firsts, seconds = firsts[order], seconds[order]
-        cuts = np.concatenate([[0], np.flatnonzero(firsts[1:] != firsts[:-1]) + 1, [firsts.size]])
         self._touched[ends] = 1
-        given, lists, noted = (firsts, seconds, cuts), self._lists, (self._values, *self._noted)
+        self._count_pairs(firsts, seconds, keys, sign)
+        self._touched[ends] = 0
+
+    def _degrees(self, ends: Array) -> Array:
+        """How many edges vertices have."""
+        degrees = np.zeros(ends.shape, np.int64)
+        for begins, stops in map(self.ends_of, self.sides):
+            degrees += stops[ends] - begins[ends]
+        return degrees
+
+    def _count_pairs(self, firsts: Array, seconds: Array, keys: Array, sign: int) -> None:
+        """Add `sign` for every triangle of these pairs, which are sorted by their first ends."""
+        self.effort.edges_read += self._count_in(firsts, seconds, keys, sign, self._lists)
+
+    def _count_in(self, firsts: Array, seconds: Array, keys: Array, sign: int, lists: tuple[int, Any, Any]) -> int:
+        """The same with these lists; returns the edges that were read in them."""
+        cuts = np.concatenate([[0], np.flatnonzero(firsts[1:] != firsts[:-1]) + 1, [firsts.size]])
+        given, noted = (firsts, seconds, cuts), (self._values, *self._noted)
 
         def part(member: int, begin: int, end: int) -> int:
             if self._marks[member].size < self._values.size:
                 self._marks[member] = np.zeros(self._values.size, np.uint8)
             return int(joins.count_joined(*given, begin, end, keys, self._touched, sign, *lists, self._marks[member], *noted))
 
-        self.effort.edges_read += self._shared(part, cuts.size - 1, keys.size)
-        self._touched[ends] = 0
+        return self._shared(part, cuts.size - 1, firsts.size)
 
     def _shared(self, part: Callable[[int, int, int], int], groups: int, pairs: int) -> int:
         """The sum of part(member, begin, end) over pieces of all groups."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from isthmus.errors import OptionError, ProgramError
+from isthmus.graph.advancing import AdvancingGraph
 from isthmus.programs.algorithm import Algorithm
 from isthmus.programs.by_source import BySource
 from isthmus.programs.catalogue import ALGORITHMS
@@ -19,6 +20,9 @@ from isthmus.runtime.session import Session
 from isthmus.stream.accumulative import MaintainedAccumulative
 from isthmus.stream.by_source import MaintainedBySource
 from isthmus.stream.cores import MaintainedCores
+from isthmus.stream.far_cores import MaintainedFarCores
+from isthmus.stream.far_spreading import MaintainedFarSpreading
+from isthmus.stream.far_triangles import MaintainedFarTriangles
 from isthmus.stream.maintained import Maintained
 from isthmus.stream.monotone import MaintainedMonotone
 from isthmus.stream.qualify import qualified
@@ -29,6 +33,7 @@ KEEPERS: dict[Any, Callable[[Any, Session, str | None], Maintained]] = {  # by t
     Monotone: MaintainedMonotone, Spreading: MaintainedSpreading, Accumulative: MaintainedAccumulative,
     CoreNumber: MaintainedCores, TriangleCount: MaintainedTriangles,
 }  # fmt: skip
+FAR_KEEPERS = {**KEEPERS, Spreading: MaintainedFarSpreading, CoreNumber: MaintainedFarCores, TriangleCount: MaintainedFarTriangles}
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,8 @@ def not_maintained(algorithm: Algorithm) -> str:
 
 def keeper(program: Program, session: Session, name: str | None) -> Maintained:
     """What keeps a program of one of the known kinds current."""
-    for kind, maintains in KEEPERS.items():
+    assert isinstance(session.graph, AdvancingGraph)
+    for kind, maintains in (KEEPERS if session.graph.lists_are_near else FAR_KEEPERS).items():
         if isinstance(program, kind):
             return maintains(program, session, name)
     kinds = "isthmus.monotone or isthmus.accumulative"

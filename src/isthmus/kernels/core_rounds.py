@@ -1,0 +1,134 @@
+"""Core numbers of a graph that changes, as `cores.py` has them, with the neighbours of some vertices at a time.
+
+Lists are (begins, ends, neighbours) by vertex, of which only those of `rows` are there. What is found out about other vertices is queued
+for the next round. A vertex that will drop out of the set that rises is LEAVING until its list has come: so long its neighbours count it,
+and then each of them, that was looked at before, counts one less.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import int64
+
+from isthmus.kernels.compile import kernel
+from isthmus.kernels.cores import CANDIDATE, OUT, UNSEEN, note
+
+LEAVING = 3
+
+
+@kernel
+def add_supports(begins: Any, ends: Any, targets: Any, offset: Any, cores: Any, supports: Any, first: Any, last: Any) -> None:
+    """Add the neighbours in lists first:last to the supports of their vertices. Lists begin with that of vertex `offset`."""
+    for i in range(first, last):
+        v = offset + i
+        for e in range(begins[i], ends[i]):
+            w = int64(targets[e])
+            supports[v] += w != v and cores[w] >= cores[v]
+
+
+@kernel
+def sink_rows(
+    rows: Any, begins: Any, ends: Any, targets: Any, cores: Any, supports: Any, waiting: Any, counts: Any, queue: Any, used: Any,
+    changed: Any, changes: Any, count: Any,
+) -> Any:  # fmt: skip
+    """Lower those of these vertices that have too little support, and queue others that this leaves with too little; returns how many."""
+    for i in range(rows.size):
+        v = int64(rows[i])
+        waiting[v] = 0
+        old = int64(cores[v])
+        if supports[v] >= old:
+            continue
+        for e in range(begins[v], ends[v]):
+            w = int64(targets[e])
+            if w != v:
+                counts[min(cores[w], old)] += 1
+        fresh, enough = old, int64(counts[old])
+        counts[old] = 0
+        while enough < fresh:
+            fresh -= 1
+            enough += counts[fresh]
+            counts[fresh] = 0
+        for k in range(fresh):
+            counts[k] = 0
+        cores[v], supports[v] = fresh, enough
+        note(v, changed, changes, count)
+        for e in range(begins[v], ends[v]):
+            w = int64(targets[e])
+            if w != v and fresh < cores[w] and cores[w] <= old:
+                supports[w] -= 1
+                if supports[w] < cores[w] and waiting[w] == 0:
+                    waiting[w] = 1
+                    queue[used] = w
+                    used += 1
+    return used
+
+
+@kernel
+def climb_rows(
+    rows: Any, begins: Any, ends: Any, targets: Any, cores: Any, supports: Any, stages: Any, left: Any, seen: Any, found: Any, pile: Any,
+    height: Any,
+) -> Any:  # fmt: skip
+    """Look at candidates for the first time, or let those that are leaving go.
+
+    Returns (candidates in `seen`, those in `pile` that will leave).
+    """
+    for i in range(rows.size):
+        v = int64(rows[i])
+        k = cores[v]
+        if stages[v] == CANDIDATE and left[v] < 0:
+            total = int64(0)
+            for e in range(begins[v], ends[v]):
+                w = int64(targets[e])
+                total += w != v and (cores[w] > k or (cores[w] == k and supports[w] > k and stages[w] != OUT))
+            left[v] = total
+            if total > k:
+                for e in range(begins[v], ends[v]):
+                    w = int64(targets[e])
+                    if cores[w] == k and stages[w] == UNSEEN and supports[w] > k:
+                        stages[w] = CANDIDATE
+                        left[w] = -1
+                        seen[found] = w
+                        found += 1
+                continue
+        stages[v] = OUT
+        for e in range(begins[v], ends[v]):
+            w = int64(targets[e])
+            if w != v and cores[w] == k and stages[w] == CANDIDATE and left[w] >= 0:
+                left[w] -= 1
+                if left[w] <= k:
+                    stages[w] = LEAVING
+                    pile[height] = w
+                    height += 1
+    return found, height
+
+
+@kernel
+def lift(seen: Any, found: Any, cores: Any, stages: Any, changed: Any, changes: Any, count: Any) -> Any:
+    """Raise the candidates that are left by one; they come first in `seen`. Returns how many."""
+    risen = int64(0)
+    for i in range(found):
+        v = int64(seen[i])
+        if stages[v] == CANDIDATE:
+            cores[v] += 1
+            note(v, changed, changes, count)
+            seen[risen] = v
+            risen += 1
+        else:
+            stages[v] = UNSEEN
+    return risen
+
+
+@kernel
+def support_rows(rows: Any, begins: Any, ends: Any, targets: Any, cores: Any, supports: Any, stages: Any) -> None:
+    """Count the supports of vertices that have risen, and let them support those that were above them by one."""
+    for i in range(rows.size):
+        v = int64(rows[i])
+        k, total = cores[v], int64(0)
+        for e in range(begins[v], ends[v]):
+            w = int64(targets[e])
+            if w != v:
+                total += cores[w] >= k
+                if cores[w] == k and stages[w] == UNSEEN:
+                    supports[w] += 1
+        supports[v] = total
