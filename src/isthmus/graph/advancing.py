@@ -67,7 +67,6 @@ class AdvancingGraph(Graph):
 
     lists_are_near: bool  # all in memory at once: `gathered` has the lists of all vertices, and `pieces` one piece
     sides: Any  # by name; the same object twice if the graph is undirected
-    lists_are_near = True  # False: lists are read by `gathered` and `pieces`
     negative_arcs: int
     target_dtype: Any
     weight_dtype: Any  # None: unweighted
