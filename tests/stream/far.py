@@ -11,6 +11,7 @@ import numpy as np
 from isthmus.graph.advancing import Gathered
 from isthmus.graph.changing import ChangingGraph
 from isthmus.graph.packed_lists import PackedLists
+from isthmus.stream.home import Home
 from isthmus.stream.live import Live
 from isthmus.stream.unlogged import Unlogged
 
@@ -103,8 +104,8 @@ class Far(Unlogged):
         super().__init__()
         self._most = most
 
-    def changing(self, graph: Any, threads: Any, align: Any, budget: int) -> FarGraph:
-        found = FarGraph(graph, threads, align)
+    def changing(self, graph: Any, home: Home) -> FarGraph:
+        found = FarGraph(graph, home.threads, home.align)
         found.most = self._most
         return found
 
