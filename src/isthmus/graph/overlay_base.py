@@ -22,7 +22,7 @@ from isthmus.threads import Team
 class StoredBase:
     """The files of a stored graph. A batch's look-ups and the lists of maintained programs are read through `reader`."""
 
-    def __init__(self, graph: Graph, team: Team) -> None:
+    def __init__(self, graph: Graph, team: Team, channels: int) -> None:
         base = graph.snapshot
         if not isinstance(base, StoredSnapshot) or not base.on_disk:
             raise StoreError(f"{graph} is in memory; a changing graph on disk begins with a store")
@@ -33,7 +33,7 @@ class StoredBase:
         self.snapshot = base
         self.names = ("out", "in") if base.directed else ("out",)
         arrays = [array for name in self.names for array in base.far(name, True)]
-        self.reader = ExtentReader(arrays, DEPTH, team.size)
+        self.reader = ExtentReader(arrays, DEPTH, channels)
         try:
             self.sides = self._sides()
             self.negative_arcs = self._negatives() if base.negative_weights else 0

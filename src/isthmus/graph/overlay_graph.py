@@ -35,11 +35,12 @@ class OverlayGraph(AdvancingGraph):
     snapshot: OverlaySnapshot
     lists_are_near = False
 
-    def __init__(self, graph: Graph, threads: int | None = None, number: int = 0) -> None:
+    def __init__(self, graph: Graph, threads: int | None = None, number: int = 0, channels: int = 0) -> None:
+        """`channels`: for as many threads its files can be read at once, at least for its own."""
         self._begin(graph.snapshot, threads, number)
         self._gathered: dict[str, tuple[Array, Array]] = {}  # where the lists of some vertices lie, by side
         try:
-            self._adopt(StoredBase(graph, self.team))
+            self._adopt(StoredBase(graph, self.team, max(channels, self.team.size)))
         except BaseException:
             self.team.close()
             raise
@@ -165,7 +166,7 @@ class OverlayGraph(AdvancingGraph):
 
     def go_on_with(self, stored: Graph) -> None:
         """Go on from a store that has the graph as it is now."""
-        self.go_on_from(OverlayGraph(stored, 1, self.number))
+        self.go_on_from(OverlayGraph(stored, 1, self.number, self.team.size))
 
     def go_on_from(self, other: OverlayGraph) -> None:
         """Take over the store and the overlay of another graph, which has the same edges and is not used any more."""

@@ -130,7 +130,7 @@ class Live:
             self._far = self.session.begin(programs, memory)
             return
         if isinstance(self.graph, OverlayGraph):
-            room = room_on_disk(self.graph, programs, memory, self.budget, threads)
+            room = room_on_disk(self.graph, programs, memory, self.budget, self.session)
             self.budget, runs = room.budget, room.runs
             self._merger = Merger(self.graph, room.changes)
         else:

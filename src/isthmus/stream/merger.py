@@ -15,7 +15,6 @@ from collections import deque
 from isthmus.graph.change import Edits
 from isthmus.graph.merging import scratch_store
 from isthmus.graph.overlay_graph import OverlayGraph
-from isthmus.threads import uninterrupted
 
 FULL = 2  # times the room for changes, at which batches wait for a merge
 
@@ -56,7 +55,7 @@ class Merger:
                 finally:
                     reader.close()
                 with stored:
-                    fresh = OverlayGraph(stored, 1, snapshot.number)
+                    fresh = OverlayGraph(stored, 1, snapshot.number, graph.team.size)
                 self._ready = fresh
                 while self._backlog and not self._stopped.is_set():
                     fresh.apply(self._backlog.popleft())
@@ -75,7 +74,7 @@ class Merger:
             try:
                 while self._backlog:  # what came since it last looked
                     fresh.apply(self._backlog.popleft())
-                uninterrupted(lambda: self._graph.go_on_from(fresh))
+                self._graph.go_on_from(fresh)
                 self.merges += 1
                 self._due = self._room
                 return

@@ -18,17 +18,20 @@ from typing import TYPE_CHECKING
 from isthmus import sizes
 from isthmus.errors import BudgetError
 from isthmus.graph.advancing import AdvancingGraph
+from isthmus.graph.files import BLOCK
 from isthmus.memory import format_size
 from isthmus.messages import option
-from isthmus.runtime.budget import Split, parse_share, split_budget
+from isthmus.runtime.budget import Split, parse_share, split_budget, split_for
+from isthmus.runtime.execute import recipe_for
 
 if TYPE_CHECKING:
     from isthmus.programs.program import Program
+    from isthmus.runtime.session import Session
     from isthmus.stream.maintained import Maintained
 
 ID_BYTES = {"dense": 16, "int64": 48, "string": 300}  # per vertex: ids by number, back, and in order; texts are Python's
 UNLIMITED = 1 << 62
-LEAST_CHANGES = 256 << 10  # bytes of changes that are always near: some ten thousand
+LEAST_CHANGES = 256 << 10  # bytes of changes that are always near, some ten thousand; of a small graph fewer
 CHANGES = 8  # a part of the memory beyond the least is for changes
 HELD = 3  # times that changes are held: by a snapshot that is merged, by the current one, and by the next while a batch is applied
 LISTS_HELD = 3  # times that the positions of lists are, for the same reasons
@@ -72,18 +75,22 @@ class DiskRoom:
     changes: int  # for changes, before they are merged into a new store
 
 
-def room_on_disk(graph: AdvancingGraph, programs: Sequence[Maintained], memory: str | int | None, budget: int, threads: int) -> DiskRoom:
+def room_on_disk(
+    graph: AdvancingGraph, programs: Sequence[Maintained], memory: str | int | None, budget: int, session: Session
+) -> DiskRoom:
     """Split a budget, or a share of the edges beyond the least; BudgetError if it cannot work."""
+    threads, policy = session.team.size, session.settings.policy
     n, snapshot, sides = graph.vertices, graph.snapshot, 2 if graph.directed else 1
     near = sum(program.near_bytes(n) for program in programs) + n * ID_BYTES.get(graph.changing_ids.kind, ID_BYTES["int64"])
     lists = sides * (LISTS_HELD * snapshot.list_bytes("out") + 16 * n)  # and where gathered lists lie
     buffers = 4 * min(sizes.now.merged, snapshot.edge_bytes) + 2 * min(sizes.now.gathered, snapshot.edge_bytes)
     buffers += (threads + 2) * sizes.now.staging + graph.near_bytes - sides * snapshot.list_bytes("out")
     running = [program.running() for program in programs]
-    splits = [split_budget(snapshot, program, "0%", threads, "auto") for program in running]
+    splits = [split_for(program, snapshot, recipe_for(program, session), None, "0%", threads, policy) for program in running]
     there = min((n * program.state_bytes + program.table_bytes(snapshot) for program in running), default=0)
     run = max((split.least for split in splits), default=there)
-    least = near + lists + buffers + run - there + HELD * LEAST_CHANGES
+    few = min(LEAST_CHANGES, max(BLOCK, snapshot.edge_bytes // CHANGES))
+    least = near + lists + buffers + run - there + HELD * few
     edge_bytes = max((sum(snapshot.slots(side) for side in program.sides) * entry_bytes(program, graph) for program in running), default=0)
     share = re.fullmatch(r"\s*([0-9.]+)\s*%\s*", memory) if isinstance(memory, str) else None
     if share:
@@ -96,7 +103,7 @@ def room_on_disk(graph: AdvancingGraph, programs: Sequence[Maintained], memory: 
             f"Give {option('memory', f'{least // 10**6 + 1}MB')} or more"
         )
     changes = (budget - least) // CHANGES
-    return DiskRoom(budget, run + budget - least - HELD * changes, LEAST_CHANGES + changes)
+    return DiskRoom(budget, run + budget - least - HELD * changes, few + changes)
 
 
 def entry_bytes(program: Program, graph: AdvancingGraph) -> int:
