@@ -7,6 +7,7 @@ disk when the ledger refuses.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import re
 import threading
 from collections.abc import Iterator
@@ -92,6 +93,13 @@ def peak_rss() -> int:
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def give_memory_back() -> None:
+    """Ask the C library to return freed memory to the system: later steps need it."""
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "malloc_trim"):  # glibc has it
+        libc.malloc_trim(0)
 
 
 class Budget:

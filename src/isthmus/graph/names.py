@@ -7,7 +7,6 @@ strings) the caller reads the input again with another salt.
 
 from __future__ import annotations
 
-import ctypes
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from isthmus.graph.numbering import Table, sorted_keys
 from isthmus.graph.text_runs import TextRuns, text_of
 from isthmus.graph.writer import Writer
 from isthmus.kernels import ids
-from isthmus.memory import Budget, format_size
+from isthmus.memory import Budget, format_size, give_memory_back
 from isthmus.messages import option
 from isthmus.threads import Pool
 
@@ -48,13 +47,6 @@ def encode(sources: Any, targets: Any, salt: int) -> tuple[Array, Array, Any]:
     places = np.frombuffer(coded.indices.buffers()[1], np.int32)[: len(both)]  # to_numpy would load pandas
     keys = hashes(coded.dictionary, salt)[places]
     return keys[: len(sources)], keys[len(sources) :], coded.dictionary
-
-
-def give_memory_back() -> None:
-    """Ask the C library to return freed memory to the system: later steps need it."""
-    libc = ctypes.CDLL(None)
-    if hasattr(libc, "malloc_trim"):  # glibc has it
-        libc.malloc_trim(0)
 
 
 class Names:

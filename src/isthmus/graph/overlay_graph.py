@@ -27,6 +27,9 @@ from isthmus.graph.overlay_snapshot import OverlaySnapshot
 from isthmus.graph.patched_reader import PatchedReader, Pieces, patch_of
 from isthmus.graph.search import Search
 
+PARTS = 8  # of a large read, for each member of the team
+ROWS = 1 << 18  # vertices whose lists are gathered at once, at most
+
 
 class OverlayGraph(AdvancingGraph):
     """A graph on disk that takes batches. It is opened from a store, and is a graph itself."""
@@ -67,34 +70,52 @@ class OverlayGraph(AdvancingGraph):
     # Lists
 
     def gathered(self, side: str, rows: Array, weights: bool) -> Gathered:
-        """The lists of these vertices, read from disk."""
+        """The lists of these vertices, read from disk by all members of the team."""
         here, begins, ends = self.sides[side], *self._positions(side)
-        rows = np.sort(rows.astype(np.int64))
-        first, last = here.overlay.begins[rows], here.overlay.begins[rows + 1]
-        places = np.zeros(rows.size + 1, np.int64)
-        np.cumsum(last - first, out=places[1:])
-        begins[rows], ends[rows] = places[:-1], places[1:]
+        rows = in_order(rows)
+        if rows.size and int(rows[-1]) - int(rows[0]) + 1 == rows.size:  # all vertices of a range: one piece
+            low, high = int(rows[0]), int(rows[-1]) + 1
+            first, last = here.overlay.begins[[low]], here.overlay.begins[[high]]
+            begins[low:high] = here.overlay.begins[low:high] - first
+            ends[low:high] = here.overlay.begins[low + 1 : high + 1] - first
+            places = np.array([0, int(last[0] - first[0])], np.int64)
+        else:
+            first, last = here.overlay.begins[rows], here.overlay.begins[rows + 1]
+            places = np.zeros(rows.size + 1, np.int64)
+            np.cumsum(last - first, out=places[1:])
+            begins[rows], ends[rows] = places[:-1], places[1:]
         count = int(places[-1])
-        targets = aligned_empty(count, self.target_dtype)
-        entries = [targets]
+        entries = [aligned_empty(count, self.target_dtype)]
         if weights and self.weighted:
             entries.append(aligned_empty(count, self.weight_dtype))
         for section, out in zip(here.base.sections, entries, strict=False):
-            columns = np.full(rows.size, section), first, last, places[:-1] * out.itemsize
-            self._reader.read(Pieces(*columns), out.view(np.uint8))
-        return begins, ends, targets, entries[-1] if len(entries) > 1 else np.empty(0, self.weight_dtype or np.int32)
+            self._read_pieces(Pieces(np.full(first.size, section), first, last, places[:-1] * out.itemsize), out.view(np.uint8))
+        return begins, ends, entries[0], entries[-1] if len(entries) > 1 else np.empty(0, self.weight_dtype or np.int32)
+
+    def _read_pieces(self, pieces: Pieces, out: Array) -> None:
+        """Read pieces that fill `out`; members of the team take parts of it, if it is large."""
+        parts = min(-(-out.size // max(1, sizes.now.staging // 2)), PARTS * self.team.size)
+        if parts < 2:
+            self._reader.read(pieces, out)
+            return
+        cuts = np.append(np.linspace(0, out.size, parts + 1)[:-1].astype(np.int64) // 8 * 8, out.size)
+
+        def part(member: int, k: int) -> None:
+            self._reader.read(pieces.between(cuts[k], cuts[k + 1], self._reader.widths), out, member)
+
+        self.team.share(part, parts)
 
     def pieces(self, side: str, rows: Array, weights: bool) -> Iterator[tuple[Array, Gathered]]:
         begins = self.sides[side].overlay.begins
-        rows = np.sort(rows.astype(np.int64))
+        rows = in_order(rows)
         entry = self.snapshot.target_bytes + (self.snapshot.weight_bytes if weights else 0)
-        ends = np.cumsum((begins[rows + 1] - begins[rows]) * entry)
         at = 0
         while at < rows.size:
-            before = int(ends[at - 1]) if at else 0
-            stop = max(at + 1, int(np.searchsorted(ends, before + sizes.now.gathered, "right")))
-            yield rows[at:stop], self.gathered(side, rows[at:stop], weights)
-            at = stop
+            some = rows[at : at + ROWS]
+            ends = np.cumsum((begins[some + 1] - begins[some]) * entry)
+            some = some[: max(1, int(np.searchsorted(ends, sizes.now.gathered, "right")))]
+            yield some, self.gathered(side, some, weights)
+            at += some.size
 
     def _positions(self, side: str) -> tuple[Array, Array]:
         """Begins and ends by vertex, for lists that are gathered; only those of the last call mean something."""
@@ -190,3 +211,9 @@ class OverlayGraph(AdvancingGraph):
     def close(self) -> None:
         super().close()
         self._release()
+
+
+def in_order(rows: Array) -> Array:
+    """Vertices ascending."""
+    rows = rows.astype(np.int64, copy=False)
+    return rows if (rows[1:] >= rows[:-1]).all() else np.sort(rows)

@@ -7,6 +7,7 @@ them. There is a staging buffer for each channel: while one thread patches, anot
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -30,8 +31,19 @@ class Pieces:
     lasts: Array
     places: Array
 
-    def chosen(self, which: Array) -> Pieces:
+    def chosen(self, which: Any) -> Pieces:
         return Pieces(self.sections[which], self.firsts[which], self.lasts[which], self.places[which])
+
+    def between(self, low: int, high: int, widths: Array) -> Pieces:
+        """What lies between two places of the buffer, multiples of 8 or its end; pieces follow each other there."""
+        sizes_now = (self.lasts - self.firsts) * widths[self.sections]
+        first = int(np.searchsorted(self.places, low, "right")) - 1
+        last = int(np.searchsorted(self.places, high))
+        some = self.chosen(np.s_[max(first, 0) : last])
+        width, ends = widths[some.sections], some.places + sizes_now[max(first, 0) : last]
+        begins = np.clip(some.places, low, high)
+        firsts, lasts = some.firsts + (begins - some.places) // width, some.lasts - np.maximum(ends - high, 0) // width
+        return Pieces(some.sections, np.minimum(firsts, lasts), lasts, begins)
 
     def joined(self, widths: Array) -> Pieces:
         """Pieces that follow each other, in the section and in the buffer, as one."""

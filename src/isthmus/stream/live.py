@@ -26,7 +26,7 @@ from isthmus.graph.changing import ChangingGraph, Undo
 from isthmus.graph.graph import Graph
 from isthmus.graph.overlay_graph import OverlayGraph
 from isthmus.kernels.compiling import clock
-from isthmus.memory import Budget
+from isthmus.memory import Budget, give_memory_back
 from isthmus.messages import option
 from isthmus.programs.program import Program
 from isthmus.runtime.device import device_of, name_of
@@ -118,6 +118,8 @@ class Live:
                 self._results[program.name] = self._publications[program.name].current
             self.opened = None if self._far is None else self._far.opened()  # what the first answers moved to a device
             self.log.begin(self.graph, self.asked)
+            if self.on_disk:
+                give_memory_back()
             self.graph.before_reading = self._before_reading
         except BaseException:
             self.close()
@@ -329,6 +331,7 @@ class Live:
             self._publish(change)
             if self._merger is not None:
                 self._merger.applied(edits)
+                give_memory_back()
             transfer = None if self._far is None else self._far.end_batch()
             self._broken = False
             now = clock()
