@@ -48,16 +48,14 @@ def first(result: Result, count: int, ascending: bool) -> list[list[Any]]:
 
 
 def show_first(result: Result, count: int, ascending: bool) -> None:
-    """The same as a table."""
-    from rich.table import Table
+    """The same as two columns. Lines are as long as their ids: no name is cut, also where the output is not a terminal."""
+    from rich.text import Text
 
     from isthmus.cli.console import out, plain
     from isthmus.runtime.result import shown
 
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="cyan")
-    key, value = (result.group_words[0], "vertices") if result.has_groups else ("vertex", result.main.replace("_", " "))
-    table.add_column(key, overflow="fold")
-    table.add_column(value, justify="right", no_wrap=True)
-    for name, number in first(result, count, ascending):
-        table.add_row(plain(str(name)), shown(number))
-    out.print(table)
+    head = (result.group_words[0], "vertices") if result.has_groups else ("vertex", result.main.replace("_", " "))
+    rows = [(plain(str(name)), shown(number)) for name, number in first(result, count, ascending)]
+    left, right = (max(len(row[at]) for row in [head, *rows]) for at in (0, 1))
+    for style, (name, number) in zip(["cyan", *[""] * len(rows)], [head, *rows], strict=True):
+        out.print(Text(f"{name.ljust(left)}  {number.rjust(right)}", style), soft_wrap=True)
