@@ -29,6 +29,10 @@ _WHERE = {
     "compare": ("isthmus.runtime.compare", "compare"),
     "compare_streams": ("isthmus.stream.compare", "compare_streams"),
     "plan": ("isthmus.runtime.plan", "plan"),
+    "shortest_path": ("isthmus.runtime.shortest_path", "shortest_path"),
+    "degrees": ("isthmus.runtime.degrees", "degrees"),
+    "subgraph": ("isthmus.graph.subgraph", "subgraph"),
+    "ego_graph": ("isthmus.graph.subgraph", "ego_graph"),
     "algorithm": ("isthmus.programs.algorithm", "algorithm"),
     "monotone": ("isthmus.programs.declared", "monotone"),
     "accumulative": ("isthmus.programs.declared", "accumulative"),
@@ -49,6 +53,7 @@ _WHERE = {
     "BudgetError": ("isthmus.errors", "BudgetError"),
     "ProgramError": ("isthmus.errors", "ProgramError"),
     "UnknownVertexError": ("isthmus.errors", "UnknownVertexError"),
+    "NoPathError": ("isthmus.errors", "NoPathError"),
     "BatchError": ("isthmus.errors", "BatchError"),
     "PluginError": ("isthmus.errors", "PluginError"),
     "IsthmusWarning": ("isthmus.errors", "IsthmusWarning"),
@@ -61,6 +66,7 @@ if TYPE_CHECKING:
         GraphFormatError,
         IsthmusError,
         IsthmusWarning,
+        NoPathError,
         OptionError,
         PluginError,
         ProgramError,
@@ -70,6 +76,7 @@ if TYPE_CHECKING:
     from isthmus.graph.build import generate, ingest, read
     from isthmus.graph.graph import Graph
     from isthmus.graph.graph import open_graph as open
+    from isthmus.graph.subgraph import ego_graph, subgraph
     from isthmus.graph.verify import verify
     from isthmus.link.calibrate import calibrate
     from isthmus.programs.algorithm import Answer, Option, Runner, Vertex, algorithm
@@ -78,9 +85,11 @@ if TYPE_CHECKING:
     from isthmus.programs.functions import Functions
     from isthmus.programs.program import Program, State
     from isthmus.runtime.compare import compare
+    from isthmus.runtime.degrees import degrees
     from isthmus.runtime.plan import plan
     from isthmus.runtime.public import run
     from isthmus.runtime.session import Session, session
+    from isthmus.runtime.shortest_path import shortest_path
     from isthmus.stream.compare import compare_streams
     from isthmus.stream.making import make_workload
 

@@ -60,5 +60,11 @@ class PluginError(IsthmusError):
     exit_code = 8
 
 
+class NoPathError(IsthmusError):
+    """A vertex that no path leads to."""
+
+    exit_code = 9
+
+
 class IsthmusWarning(UserWarning):
     """Something about an answer that the user should know, such as that every edge counts as 1 because the graph has no weights."""

@@ -12,6 +12,7 @@ list. A built-in part always wins: an installed package cannot change what a bui
 from __future__ import annotations
 
 import ast
+import difflib
 import importlib
 import importlib.util
 import pkgutil
@@ -188,7 +189,8 @@ class Catalogue(MutableMapping[str, Part], Generic[Part]):
     def unknown(self, name: str) -> str:
         """The end of an error message for an unknown name: the known names, and the one received."""
         hidden = "".join(f"; {self._hidden(entry)}" for entry in entry_points(self.group) if entry.name in self.declared)
-        return f"{', '.join(self.names())}, got {name!r}{hidden}"
+        near = difflib.get_close_matches(str(name), self.names(), 1)
+        return f"{', '.join(self.names())}, got {name!r}{f' (did you mean {near[0]}?)' if near else ''}{hidden}"
 
     def _built_in(self, declared: Declared) -> Part:
         part: Part = getattr(importlib.import_module(declared.module), declared.attribute)

@@ -143,3 +143,10 @@ def test_imbalance_is_zero_only_both_ways(weighted):
         other = both[2].copy()
         other[np.flatnonzero(both[0] != both[1])[0]] += 1
         assert int(arcs.imbalance(*both[:2], other)) != 0
+
+
+def test_a_cycle_whose_weights_are_its_vertices_is_not_symmetric() -> None:
+    """Weights and vertices must not be exchangeable in the hash: 0 -3- 1 -1- 2 -2- 0 has every sum of both twice."""
+    ends = np.array([0, 1, 2], np.uint32), np.array([1, 2, 0], np.uint32)
+    assert arcs.imbalance(*ends, np.array([3, 1, 2])) != 0
+    assert arcs.imbalance(np.append(*ends), np.append(*ends[::-1]), np.array([3, 1, 2, 3, 1, 2])) == 0

@@ -14,6 +14,7 @@ from isthmus.report import draw
 from isthmus.report.page import TEMPLATE
 from isthmus.report.series import series
 from isthmus.report.svg import FAINT, GRID, INK, inline, own_ids
+from isthmus.report.time_parts import PARTS
 from isthmus.runtime.iteration import Iteration
 from isthmus.runtime.trace import Trace
 
@@ -57,7 +58,20 @@ def test_every_engine_has_a_colour_of_its_own():
     assert len(set(COLORS.values())) == len(COLORS) == len(NAMES)
 
 
-@pytest.mark.parametrize("colors", [COLORS, draw.SECONDS, draw.ACTIVE], ids=["engines", "seconds", "active"])
+def test_one_colour_means_one_thing():
+    """No part of the time has the colour of an engine; what is neither is drawn in the page's own colours."""
+    for theme in variables():
+        own = [*theme.values()]
+        assert len({*COLORS.values(), *draw.SECONDS.values()}) == len(COLORS) + len(draw.SECONDS)
+        assert not {*COLORS.values(), *draw.SECONDS.values()} & {*own}
+    for one, two in itertools.product(COLORS.values(), draw.SECONDS.values()):
+        assert np.linalg.norm(lab(linear(one)) - lab(linear(two))) > 17, f"{one} and {two}"
+    assert [color for color, _ in draw.ACTIVE.values()] == [INK, INK]
+    assert len({dash for _, dash in draw.ACTIVE.values()}) == 2
+    assert set(draw.SECONDS) == set(PARTS)
+
+
+@pytest.mark.parametrize("colors", [COLORS, draw.SECONDS], ids=["engines", "seconds"])
 def test_colours_stand_out_from_both_grounds(colors):
     assert len(variables()) == 2
     for theme in variables():
@@ -73,7 +87,7 @@ def test_text_is_legible_in_both_themes():
 
 
 @pytest.mark.parametrize("sight", list(SIGHT))
-@pytest.mark.parametrize("colors", [COLORS, draw.SECONDS, draw.ACTIVE], ids=["engines", "seconds", "active"])
+@pytest.mark.parametrize("colors", [COLORS, draw.SECONDS], ids=["engines", "seconds"])
 def test_colours_differ_for_every_eye(colors, sight):
     seen = {name: lab(SIGHT[sight] @ linear(color)) for name, color in colors.items()}
     for one, two in itertools.combinations(seen, 2):
@@ -85,6 +99,18 @@ def test_recipes_have_lines_of_their_own():
     assert len(lines) == len(RECIPES)
     assert draw.OTHER not in lines
     assert draw.line("unified:read-mostly") == draw.line("nobody's") == draw.OTHER
+
+
+def test_lines_that_lie_on_each_other_are_told_apart():
+    marks = [draw.told_apart(at, 8, 61) for at in range(8)]
+    assert len({mark["marker"] for mark in marks}) == 8
+    assert len({mark["markevery"] for mark in marks}) == 8
+    widths = [mark["linewidth"] for mark in marks]
+    assert widths == sorted(widths, reverse=True) and len(set(widths)) == 8
+    trace = series(Trace([Iteration(k, 1, 1) for k in range(9)]))
+    both = draw.growing("x", "bytes", {name: (trace, np.ones(9)) for name in ("filter", "subway")}, "B")
+    assert draw.line("filter")[0] in both and draw.line("subway")[0] in both
+    assert draw.told_apart(0, 1, 61) == {"linewidth": 1.8}
 
 
 def test_figures_use_the_colours_of_the_page_and_have_their_own_ids():

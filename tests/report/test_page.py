@@ -98,8 +98,12 @@ def test_a_page_holds_the_numbers_of_its_run(graph: Any, tmp_path: Path, policy:
     for name, value in page.leaves(facts):
         assert name in shown
         assert value in shown
-    assert titles(text)[:2] == ["Execution path", "Partitions"]
-    assert {"Active", "Time", "Transfer", "Transfer so far", "Near memory", "Engines", "Result"} <= set(titles(text))
+    head = f"Where {facts['seconds']['total']:.3f} s went"
+    assert titles(text)[:6] == [head, "Result", "Top vertices", "Distribution", "Execution path", "Partitions"]
+    assert {"Active", "Time", "Transfer", "Transfer so far", "Near memory", "Engines"} <= set(titles(text))
+    for vertex, value in result.top(10):
+        assert f"<tr><td>{vertex}</td><td class=\"number\">{value:,}</td></tr>" in text
+    assert "source 0, predecessors False, memory 10%" in shown
     for iteration in result.trace:
         assert f">{iteration.active_edges:,}<" in text
 
@@ -116,9 +120,36 @@ def test_a_run_in_memory_says_that_nothing_moved(graph: Any, tmp_path: Path) -> 
     text, read = written(ist.pagerank(graph), tmp_path / "run.html")
     check_alone(text, read)
     assert "All edges were in near memory, so no bytes moved" in text
-    assert set(titles(text)) == {"Active", "Time", "Near memory", "Engines", "Result"}
+    assert set(titles(text)[1:]) == {"Active", "Time", "Near memory", "Engines", "Result", "Top vertices", "Distribution"}
     assert "policy resident" in text
     assert {"edges"} <= {name for name, _, _ in page.memory(ist.pagerank(graph).summary()["memory"])}
+
+
+@pytest.mark.parametrize("policy", ["filter", "auto"])
+def test_the_parts_of_the_time_add_up(graph: Any, tmp_path: Path, policy: str) -> None:
+    result = ist.sssp(graph, 0, memory="10%", policy=policy)
+    rows = page.time_rows(result.summary()["seconds"], result.trace)
+    assert sum(seconds for _, _, seconds, _ in rows) == pytest.approx(result.summary()["seconds"]["total"])
+    assert sum(percent for _, _, _, percent in rows) == pytest.approx(100)
+    text, _ = written(result, tmp_path / "run.html")
+    for name, colour, seconds, _ in rows:
+        assert f'background:{colour}"></i>{name} {seconds:.3f} s' in text
+
+
+def test_components_are_shown_by_size(graph: Any, tmp_path: Path) -> None:
+    result = ist.weakly_connected_components(graph)
+    text, read = written(result, tmp_path / "run.html")
+    check_alone(text, read)
+    assert {"Largest components", "Distribution"} <= set(titles(text))
+    (label, size), *_ = result.largest(1)
+    assert f'<tr><td>{label}</td><td class="number">{size:,}</td></tr>' in text
+    assert "How many components there are of each size." in text
+
+
+def test_an_answer_about_edges_has_no_vertices(graph: Any, tmp_path: Path) -> None:
+    text, read = written(ist.minimum_spanning_forest(graph), tmp_path / "run.html")
+    check_alone(text, read)
+    assert "Result" in titles(text) and "Top vertices" not in titles(text)
 
 
 def test_a_graph_without_edges(tmp_path: Path) -> None:
@@ -172,6 +203,7 @@ def test_several_runs_in_one_page(graph: Any, tmp_path: Path) -> None:
     assert "device cpu, 3 recipes" in shown
     assert "unified failed: needs <5 MB>" in shown
     assert titles(text)[:2] == ["Transfer so far", "Time so far"]
+    assert re.search(r'<p class="advice">Take (filter|emogi): it is .*\.</p>', text)
     assert re.findall("<h2>(.*?)</h2>", text) == ["All recipes", "filter", "emogi"]
     for run in runs.values():
         assert f"{run.summary()['transfer']['ratio']:.2f}" in shown

@@ -45,6 +45,11 @@ def group(words: str, shared: Callable[..., None], act: Act) -> typer.Typer:
             self.showing_help = True
             super().format_help(ctx, formatter)
 
+        def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+            """Names of algorithms and their help texts, without importing them."""
+            self.showing_help = True
+            return super().shell_complete(ctx, incomplete)
+
     app = typer.Typer(no_args_is_help=True, help=words, cls=Group)
 
     @app.callback()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from isthmus.cli import listing
 from isthmus.cli.options import Json
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ ForgetOption = Annotated[bool, typer.Option("--forget", help="Forget the remembe
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(calibrate)
+    app.command(cls=listing.Command)(calibrate)
 
 
 def calibrate(path: PathArgument = Path("."), show: ShowOption = False, forget: ForgetOption = False, json: Json = False) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from isthmus.cli import signals
+from isthmus.cli import signals, verbosity
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -23,7 +23,7 @@ class Bar:
         self._progress: Any = None
         self._task: Any = None
         self._unit = ""
-        if err.is_terminal:
+        if err.is_terminal and not verbosity.quiet:
             from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
             self._progress = Progress(
@@ -43,6 +43,7 @@ class Bar:
 
     def stage(self, name: str, total: int | None, unit: str) -> None:
         signals.check()
+        log(f"{name}{f' ({total:,} {unit})' if total else ''}")
         if self._progress is None:
             return
         if self._task is not None:
@@ -92,12 +93,26 @@ def show_json(value: Any) -> None:
     print(json.dumps(value), flush=True)  # flushed here, where an error of a closed pipe is still handled
 
 
-def facts(title: str, rows: list[tuple[str, str]]) -> None:
-    """A title and two columns."""
-    say(title, "bold")
+def facts(title: str, rows: list[tuple[str, str]], console: Console | None = None) -> None:
+    """A title, if there is one, and two columns."""
+    console = console or out
+    if title:
+        console.print(Text(plain(title), "bold"), soft_wrap=True)
     width = max((len(name) for name, _ in rows), default=0)
     for name, value in rows:
-        out.print(Text.assemble((name.ljust(width), "cyan"), "  ", plain(value)), soft_wrap=True)
+        console.print(Text.assemble((name.ljust(width), "cyan"), "  ", plain(value)), soft_wrap=True)
+
+
+def summary(title: str, rows: list[tuple[str, str]], error: bool = False) -> None:
+    """What a command did, unless it is quiet. `error`: on standard error, where standard output has data."""
+    if not verbosity.quiet:
+        facts(title, rows, err if error else out)
+
+
+def log(text: str) -> None:
+    """A line on standard error if the command is verbose."""
+    if verbosity.verbose:
+        err.print(Text.assemble((time.strftime("%H:%M:%S"), "cyan"), "  ", plain(text)), soft_wrap=True)
 
 
 def say(text: str, style: str = "") -> None:
@@ -105,6 +120,8 @@ def say(text: str, style: str = "") -> None:
 
 
 def warn(text: str) -> None:
+    if verbosity.quiet:
+        return
     err.print(Text.assemble(("note:", "yellow"), " ", plain(text)), soft_wrap=True)
 
 
@@ -128,7 +145,7 @@ class Watch:
         self._start = self._last = self._pass = time.perf_counter()  # of the run, of the last iteration, of the pass
 
     def __enter__(self) -> Watch:
-        if err.is_terminal:
+        if err.is_terminal and not verbosity.quiet and not verbosity.verbose:
             self._status = err.status(self._name)
             self._status.start()
         return self
@@ -146,10 +163,14 @@ class Watch:
     def seen(self, iteration: Any) -> None:
         """Show an iteration that has just ended."""
         signals.check()
-        if self._status is None:
+        if self._status is None and not verbosity.verbose:
             return
         from isthmus.memory import format_size
 
+        if verbosity.verbose:
+            log(f"{self._name}: {told(iteration)}")
+        if self._status is None:
+            return
         self._edges += iteration.active_edges
         self._bytes += iteration.bytes
         if iteration.number == 0:  # an algorithm may have several passes, and each knows its own share
@@ -164,3 +185,13 @@ class Watch:
 
     def say(self, text: str) -> None:
         warn(text)
+
+
+def told(iteration: Any) -> str:
+    """'iteration 3, 17 active, 120 edges, 64 kB by filter in 2 requests, 0.012 s'."""
+    from isthmus.memory import format_size
+
+    moved = [f"{format_size(use['bytes'])} by {name.replace('_', '-')} in {counted(use['requests'], 'request')}"
+             for name, use in iteration.engines.items() if use["bytes"]]  # fmt: skip
+    counts = [f"{iteration.active_vertices:,} active", counted(iteration.active_edges, "edge")]
+    return ", ".join([f"iteration {iteration.number + 1:,}", *counts, *moved, f"{iteration.seconds:.3f} s"])

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from isthmus.cli import listing
+
 ScaleOption = Annotated[int, typer.Option(min=8, max=26, help="2**scale vertices, 16 times as many edges.")]
 FolderOption = Annotated[Path | None, typer.Option(help="Folder for the graph. Default: a temporary folder in the current one.")]
 SHARE = "10%"
@@ -16,7 +18,7 @@ TOLERANCE = 1e-6
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(demo)
+    app.command(cls=listing.Command)(demo)
 
 
 def demo(scale: ScaleOption = 20, folder: FolderOption = None) -> None:

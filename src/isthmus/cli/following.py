@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import typer
 
-from isthmus.cli import signals
+from isthmus.cli import signals, verbosity
 from isthmus.cli.console import counted, err, facts, fail, out, short_count, show_json, warn
 from isthmus.cli.wanted import parse
 from isthmus.errors import IsthmusError, OptionError, StoreError
@@ -74,7 +74,7 @@ class Line:
     """A live line on a terminal; elsewhere one line per batch on standard output."""
 
     def __init__(self, json: bool) -> None:
-        self._status: Any = err.status("waiting for changes") if err.is_terminal else None
+        self._status: Any = err.status("waiting for changes") if err.is_terminal and not verbosity.quiet else None
         self._plain = not json and not out.is_terminal
 
     def __enter__(self) -> Self:

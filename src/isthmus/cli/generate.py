@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from isthmus.cli import listing
 from isthmus.cli.compose import compose
 from isthmus.cli.options import (
     InEdges,
@@ -105,5 +106,5 @@ def make(kind: str, shape: Shape, output: Path, weight_type: WeightType | None, 
 def register(app: typer.Typer) -> None:
     kinds = typer.Typer(no_args_is_help=True, help="Generate a graph.")
     for shape in (rmat, uniform, grid, path, star, complete):
-        kinds.command()(compose(shape, shared, make))
+        kinds.command(cls=listing.Command)(compose(shape, shared, make))
     app.add_typer(kinds, name="generate")

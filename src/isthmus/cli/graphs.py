@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     app.command(cls=listing.Command)(ingest)
-    app.command()(info)
-    app.command()(verify)
+    app.command(cls=listing.Command)(info)
+    app.command(cls=listing.Command)(verify)
 
 
 FormatOption = Annotated[
@@ -113,7 +113,8 @@ def own_options(texts: list[str] | None) -> dict[str, str]:
 
 def built(build: Callable[[Any], Graph], as_json: bool, verb: str) -> None:
     """Build a graph with a progress bar, then print a summary of it."""
-    from isthmus.cli.console import Bar, facts, show_json, warn
+    from isthmus.cli.console import Bar, show_json, warn
+    from isthmus.cli.console import summary as show
 
     start = time.perf_counter()
     with Bar() as bar:
@@ -124,7 +125,7 @@ def built(build: Callable[[Any], Graph], as_json: bool, verb: str) -> None:
     if as_json:
         show_json({**summary(graph), "report": report.as_dict(), "seconds": seconds})
         return
-    facts(os.path.relpath(graph.path or ""), rows_of(graph) + rows_of_report(report, verb, seconds))
+    show(os.path.relpath(graph.path or ""), rows_of(graph) + rows_of_report(report, verb, seconds))
     for text in report.warnings:
         warn(text)
 
@@ -190,6 +191,7 @@ def info(store: StorePath, json: Json = False) -> None:
 
 def verify(store: StorePath, threads: Threads = None, json: Json = False) -> None:
     """Check every block of a store against its checksum, and the arrays against each other."""
+    from isthmus.cli import verbosity
     from isthmus.cli.console import Bar, counted, fail, say, show_json
     from isthmus.graph.verify import verify as run
     from isthmus.memory import format_size
@@ -201,7 +203,7 @@ def verify(store: StorePath, threads: Threads = None, json: Json = False) -> Non
     if json:
         found = {"ok": verdict.ok, "blocks": verdict.blocks, "bytes": verdict.bytes, "problems": verdict.problems}
         show_json({"path": str(store), **found, "seconds": seconds})
-    elif verdict.ok:
+    elif verdict.ok and not verbosity.quiet:
         say(f"{store} is sound: {counted(verdict.blocks, 'block')}, {format_size(verdict.bytes)}, in {seconds:.2f} s", "green")
     for problem in () if json else verdict.problems:
         fail(f"{store}: {problem}")

@@ -8,6 +8,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+from isthmus.cli import verbosity
 from isthmus.errors import OptionError
 from isthmus.plugins import Catalogue
 
@@ -46,7 +47,10 @@ LISTS: dict[str, Callable[[], str]] = {RECIPES: recipes, FORMATS: formats}
 
 
 class Command(TyperCommand):
-    """A command whose help may contain lists. An option that takes one value can be given once."""
+    """A command whose help may contain lists. An option that takes one value can be given once. All have --quiet and --verbose."""
+
+    def __init__(self, *given: Any, params: list[Any] | None = None, **named: Any) -> None:
+        super().__init__(*given, params=[*(params or []), *verbosity.options()], **named)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         words = list(args)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from typing import Annotated, Any, NoReturn
@@ -15,7 +16,8 @@ if __name__ == "__main__":
 import typer
 
 import isthmus
-from isthmus.cli import calibrate, compare, demo, generate, graphs, plan, run, stream
+from isthmus.cli import calibrate, compare, demo, generate, graphs, parts, plan, run, stream, verbosity
+from isthmus.cli.nearest import nearest
 from isthmus.errors import IsthmusError
 from isthmus.kernels import compiling
 from isthmus.messages import in_shell
@@ -23,7 +25,7 @@ from isthmus.messages import in_shell
 INTERRUPTED = 128 + signal.SIGINT
 
 app = typer.Typer(
-    name="isthmus", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+    name="isthmus", no_args_is_help=True, pretty_exceptions_enable=False,
     help="Graph algorithms when the edges do not fit in fast memory.", context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
 generate.register(app)
@@ -31,6 +33,7 @@ graphs.register(app)
 run.register(app)
 compare.register(app)
 plan.register(app)
+parts.register(app)
 calibrate.register(app)
 stream.register(app)
 demo.register(app)
@@ -45,8 +48,10 @@ def show_version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help=verbosity.QUIET)] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help=verbosity.VERBOSE)] = False,
 ) -> None:
-    pass
+    verbosity.begin(quiet, verbose)
 
 
 def main() -> NoReturn:
@@ -108,23 +113,8 @@ def misused(error: Any) -> NoReturn:
     command = context.command_path.strip() if context else "isthmus"
     text = error.format_message().rstrip(".")
     near = nearest(context.command, context, error) if context else None
-    stop(f"{text.split(' (')[0]}; did you mean {near}?" if near else f"{text} (see {command} --help)", error.exit_code)
-
-
-def nearest(command: Any, context: Any, error: Any) -> str | None:
-    """The option or command that was probably meant by one that does not exist."""
-    import difflib
-
-    from isthmus.runtime.options import ELSEWHERE
-
-    if hasattr(error, "option_name"):
-        options = [option for parameter in command.params for option in parameter.opts]
-        meant = f"--{ELSEWHERE.get(error.option_name.lstrip('-').replace('-', '_'), '').replace('_', '-')}"
-        return meant if meant in options else None
-    if "No such command" in error.message and "Did you mean" not in error.message:
-        close = difflib.get_close_matches(error.message.split("'")[1], command.list_commands(context), 1)
-        return close[0] if close else None
-    return None
+    what = re.split(r" \(|\.? Did you mean", text)[0]
+    stop(f"{what}; did you mean {near}?" if near else f"{text} (see {command} --help)", error.exit_code)
 
 
 def stop(text: str, code: int) -> NoReturn:

@@ -10,7 +10,7 @@ import typer
 
 from isthmus.cli import listing, signals
 from isthmus.cli.algorithms import Given, group, names, read
-from isthmus.cli.options import Json, StorePath, Threads
+from isthmus.cli.options import Ascending, Json, ResultOutput, StorePath, Threads, Top
 
 if TYPE_CHECKING:
     from isthmus.programs.algorithm import Algorithm
@@ -24,7 +24,6 @@ DeviceOption = Annotated[str, typer.Option(help="auto, cpu, or model:NAME for a 
 WithoutOption = Annotated[
     str | None, typer.Option(metavar="PART,PART...", help="Parts of a recipe to switch off, such as cache. Answers stay the same.")
 ]
-OutputOption = Annotated[Path | None, typer.Option("-o", "--output", help="Write the result: NAME.parquet, .csv or .npy.")]
 ReportOption = Annotated[Path | None, typer.Option(help="Write an HTML report of the run: NAME.html.")]
 VerifyOption = Annotated[bool, typer.Option("--verify/--no-verify", help="Compare every block of edges that is read with its checksum.")]
 CheckpointOption = Annotated[
@@ -37,29 +36,26 @@ RestartOption = Annotated[bool, typer.Option("--restart", help="Remove existing 
 def shared(
     store: StorePath,
     memory: Budget = None, policy: PolicyOption = "auto", without: WithoutOption = None, device: DeviceOption = "auto",
-    threads: Threads = None, verify: VerifyOption = True, output: OutputOption = None, report: ReportOption = None,
-    checkpoint: CheckpointOption = None, checkpoint_every: EveryOption = 5.0, restart: RestartOption = False, json: Json = False,
+    threads: Threads = None, verify: VerifyOption = True, output: ResultOutput = None, top: Top = 0, ascending: Ascending = False,
+    report: ReportOption = None, checkpoint: CheckpointOption = None, checkpoint_every: EveryOption = 5.0, restart: RestartOption = False,
+    json: Json = False,
 ) -> None:  # fmt: skip
     """The options of every algorithm, as a signature."""
 
 
 def act(
     algorithm: Algorithm, given: Given, store: Path, memory: str | None, policy: str, without: str | None, device: str, threads: int | None,
-    verify: bool, output: Path | None, report: Path | None, checkpoint: Path | None, checkpoint_every: float, restart: bool, json: bool,
+    verify: bool, output: Path | None, top: int, ascending: bool, report: Path | None, checkpoint: Path | None, checkpoint_every: float,
+    restart: bool, json: bool,
 ) -> None:  # fmt: skip
-    from isthmus.cli.console import Watch, facts, show_json, warn
-    from isthmus.errors import OptionError
-    from isthmus.graph.files import refuse_address
+    from isthmus.cli.console import Watch, show_json, summary, warn
+    from isthmus.cli.results import check_output, first, save, show_first
     from isthmus.graph.graph import open_graph
     from isthmus.runtime.checkpoint import clear
     from isthmus.runtime.public import function_of
     from isthmus.runtime.repeat import from_shell
 
-    if output is not None and output.suffix.lower() not in (".parquet", ".csv", ".npy"):
-        raise OptionError(f"{output}: expected a name that ends in .parquet, .csv or .npy")
-    if output is not None and not output.absolute().parent.is_dir():
-        refuse_address(output, "a result")
-        raise OptionError(f"{output.parent}: no such folder")
+    check_output(output, json)
     if report is not None:
         from isthmus.report import page
 
@@ -74,17 +70,19 @@ def act(
             checkpoint=checkpoint, checkpoint_every=checkpoint_every, restart=restart, keep_checkpoint=True,
         )  # fmt: skip
     if output is not None:
-        result.save(output)
+        save(result, output)
     if report is not None:
         result.report(report)
     if checkpoint is not None:
         clear(checkpoint)  # only after the result is saved
     if json:
-        show_json(result.summary())
+        show_json({**result.summary(), "top": first(result, top, ascending)} if top else result.summary())
         return
-    summary = result.summary()
-    written = [("written", str(path)) for path in (output, report) if path is not None]
-    facts(f"{summary['algorithm']} on {store}, {summary['policy']}", result.describe() + written)
+    found, piped = result.summary(), str(output) == "-"
+    written = [("written", str(path)) for path in (output, report) if path is not None and str(path) != "-"]
+    summary(f"{found['algorithm']} on {store}, {found['policy']}", result.describe() + written, error=piped)
+    if top:
+        show_first(result, top, ascending)
     for note in result.trace.notes:
         warn(note)
 

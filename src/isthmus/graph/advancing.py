@@ -25,6 +25,7 @@ from isthmus.graph.changing_ids import ChangingIds
 from isthmus.graph.files import Array
 from isthmus.graph.graph import Graph
 from isthmus.graph.ids import Ids
+from isthmus.graph.lists import Lists
 from isthmus.graph.packed_lists import SideChanges
 from isthmus.graph.preparing import prepared
 from isthmus.graph.search import Search
@@ -121,6 +122,9 @@ class AdvancingGraph(Graph):
     @abstractmethod
     def pieces(self, side: str, rows: Array, weights: bool) -> Iterator[tuple[Array, Gathered]]:
         """As `gathered`, for so many of `rows` at a time as fit in memory, in order."""
+
+    def near_lists(self, side: str) -> Lists | None:
+        return self.snapshot.lists(side)
 
     def _row(self, v: int, side: str = "out") -> tuple[int, int]:
         begin, end = self.sides[side].row(v)

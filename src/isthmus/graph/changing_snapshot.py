@@ -66,5 +66,8 @@ class ChangingSnapshot(Snapshot):
     def out_degrees(self) -> Array:
         return self.lists("out").degrees(np.uint32)
 
+    def in_degrees(self) -> Array:
+        return self.lists("in").degrees(np.uint32)
+
     def identity(self) -> str:
         raise StoreError("a changing graph has no fixed contents; save it, and use the store")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -13,6 +14,7 @@ from isthmus import sizes
 from isthmus.checks import flag, path_of
 from isthmus.errors import OptionError, StoreError, UnknownVertexError
 from isthmus.graph.files import Array
+from isthmus.graph.lists import Lists
 from isthmus.graph.order import check_numbers, degrees_of
 from isthmus.graph.snapshot import Snapshot, StoredSnapshot
 from isthmus.graph.store import MemoryStore, Store
@@ -88,6 +90,10 @@ class Graph:
         """A part of a section such as out.targets, checked."""
         return self._read(section, begin, end)
 
+    def near_lists(self, side: str) -> Lists | None:
+        """The positions of all lists of a side if they are in memory with gaps between them; None: they are in a section."""
+        return None
+
     def _row(self, v: int, side: str = "out") -> tuple[int, int]:
         begin, end = (int(at) for at in self.store.read(f"{side}.offsets", v, v + 2))
         if not 0 <= begin <= end <= self.arcs:
@@ -104,7 +110,7 @@ class Graph:
         """Arcs that enter `v`."""
         if not self.directed:
             return self.out_degree(v)
-        self._need_in_edges("in_degree")
+        self.need_in_edges("in_degree")
         with self.reading():
             begin, end = self._row(self.ids.number(v), "in")
         return end - begin
@@ -135,7 +141,7 @@ class Graph:
         """User ids of the vertices that have an edge to `v`, ascending."""
         if not self.directed:
             return self._list(v, "out")
-        self._need_in_edges("predecessors")
+        self.need_in_edges("predecessors")
         return self._list(v, "in")
 
     def _list(self, v: Any, side: str) -> Array:
@@ -180,7 +186,8 @@ class Graph:
         targets = self.store.read("out.targets", begin, end)
         return begin + int(np.count_nonzero(targets < np.uint64(target)))
 
-    def _need_in_edges(self, what: str) -> None:
+    def need_in_edges(self, what: str) -> None:
+        """Raise StoreError if the graph was stored without in-edges."""
         if not self.has_in_edges:
             again = f"ingest it again without {option('in_edges', False)}"
             raise StoreError(f"{what} needs in-edges, and {self} was stored without them; {again}")
@@ -215,6 +222,18 @@ class Graph:
     def session(self, **options: Any) -> Any:
         """A session on this graph: what it loads stays in memory from one algorithm to the next. See `isthmus.session`."""
         return importlib.import_module("isthmus.runtime.session").session(self, **options)  # late: runtime imports graph
+
+    def degrees(self, memory: str | int | None = None) -> Any:
+        """The degrees of all vertices, as a result: `degree`, and for a directed graph `in_degree` and `out_degree`."""
+        return importlib.import_module("isthmus.runtime.degrees").degrees(self, memory)
+
+    def subgraph(self, vertices: Any, memory: str | int | None = None) -> Graph:
+        """The graph of some vertices and all edges between them, in memory."""
+        return importlib.import_module("isthmus.graph.subgraph").subgraph(self, vertices, memory)  # type: ignore[no-any-return]
+
+    def edge_batches(self, rows: int = 1 << 16) -> Iterator[Any]:
+        """The edges as Arrow record batches of at most `rows` edges: `source`, `target`, `weight`. An undirected edge comes once."""
+        return importlib.import_module("isthmus.graph.edge_batches").edge_batches(self, rows)  # type: ignore[no-any-return]
 
     def close(self) -> None:
         """Close the files. The graph cannot be used afterwards; results stay valid."""

@@ -103,10 +103,14 @@ class Ids:
 
     def number(self, user: Any) -> int:
         """The vertex number of one user id."""
+        return int(self.numbers_of_natural(np.array([self.place(user)]))[0])
+
+    def place(self, user: Any) -> int:
+        """The place in natural order of one user id."""
         natural = self._find(user)
         if natural is None:
             raise UnknownVertexError(f"no vertex {shown(user)} in the graph{self._hint(user)}")
-        return int(self.numbers_of_natural(np.array([natural]))[0])
+        return natural
 
     def _hint(self, user: Any) -> str:
         """What to give instead of an id of the wrong type; empty if the type is right."""

@@ -27,12 +27,17 @@ def degrees(store: Store | MemoryStore) -> tuple[Array, Array]:
         return out, out
     if "in.offsets" in store:
         return out, degrees_of(store, "in", 0, n)
-    into = np.zeros(n, np.int64)
+    return out, counted_in_degrees(store)
+
+
+def counted_in_degrees(store: Store | MemoryStore) -> Array:
+    """In-degrees, counted from the targets of out-edges."""
+    into = np.zeros(store.manifest.vertices, np.int64)
     for at in range(0, store.manifest.arcs, TARGETS_AT_ONCE):
         targets = store.read("out.targets", at, min(at + TARGETS_AT_ONCE, store.manifest.arcs))
         check_numbers(store, "out.targets", targets)
-        into += np.bincount(targets.astype(np.int64), minlength=out.size)
-    return out, into
+        into += np.bincount(targets.astype(np.int64), minlength=into.size)
+    return into
 
 
 def degrees_of(store: Store | MemoryStore, side: str, first: int, last: int) -> Array:

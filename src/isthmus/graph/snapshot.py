@@ -19,7 +19,7 @@ from isthmus.graph.far import FarArray, bounds_of_targets, bounds_of_weights
 from isthmus.graph.files import Array
 from isthmus.graph.ids import Ids
 from isthmus.graph.lists import Lists
-from isthmus.graph.order import degrees_of, whole_order
+from isthmus.graph.order import counted_in_degrees, degrees_of, whole_order
 from isthmus.graph.store import CHECKSUMS, MemoryStore, Store
 
 
@@ -101,6 +101,10 @@ class Snapshot(ABC):
         """Out-degrees as uint32, computed with little extra memory."""
 
     @abstractmethod
+    def in_degrees(self) -> Array:
+        """The same for in-degrees. They are counted where in-edges are not stored."""
+
+    @abstractmethod
     def identity(self) -> str:
         """A text that is equal for snapshots with the same contents and different for others."""
 
@@ -169,10 +173,16 @@ class StoredSnapshot(Snapshot):
         return whole_order(self._store, "order.from_natural") if self.order == "hub" else None
 
     def out_degrees(self) -> Array:
+        return self._degrees("out")
+
+    def in_degrees(self) -> Array:
+        return self._degrees(self.stored("in")) if self.has_in_edges else counted_in_degrees(self._store)
+
+    def _degrees(self, side: str) -> Array:
         degrees, at_once = np.empty(self.vertices, np.uint32), sizes.now.degree_vertices
         for first in range(0, self.vertices, at_once):
             last = min(first + at_once, self.vertices)
-            degrees[first:last] = degrees_of(self._store, "out", first, last)
+            degrees[first:last] = degrees_of(self._store, side, first, last)
         return degrees
 
     def identity(self) -> str:

@@ -208,5 +208,5 @@ def imbalance(sources: Any, targets: Any, weights: Any) -> Any:
     for e in range(sources.size):
         u, v = uint64(sources[e]), uint64(targets[e])
         w = uint64(0) if weights is None else mix(uint64(int64(weights[e])))
-        total += mix(mix(u + uint64(1)) + v + w) - mix(mix(v + uint64(1)) + u + w)
+        total += mix(mix(mix(u + uint64(1)) + v) + w) - mix(mix(mix(v + uint64(1)) + u) + w)
     return total

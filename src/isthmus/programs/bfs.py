@@ -48,7 +48,10 @@ def level(distance, limit=INT_MAX):  # type: ignore[no-untyped-def]
 
 
 class BFS(Monotone):
-    """Distances in edges from `source`, up to `depth_limit`; unreached: the largest int64."""
+    """Distances in edges from `source`, up to `depth_limit`; unreached: the largest int64.
+
+    `until`: a vertex. When it is reached, farther ones may be left out.
+    """
 
     levels = True
     state_bytes = 10  # distances, the frontier's bitmap, a byte map of the unreached
@@ -56,11 +59,11 @@ class BFS(Monotone):
     columns = (Column("distance"),)
     solve_bytes = 13  # levels, two queues, two bitmaps
 
-    def __init__(self, source: Any, depth_limit: int | None = None) -> None:
+    def __init__(self, source: Any, depth_limit: int | None = None, until: Any = None) -> None:
         program = level
         super().__init__(program.message, program.initial, program.combine, program.start_value, program.column, program.sides)
         self.name = "bfs"
-        self.sources = [source]
+        self.sources, self._until = [source], until
         self.values_given = {"limit": INT_MAX if depth_limit is None else min(whole("depth_limit", depth_limit, 0), INT_MAX)}
 
     def dtype(self, facts: Facts) -> Any:
@@ -75,6 +78,8 @@ class BFS(Monotone):
         self._left = facts.lists.arcs  # edges of vertices that were not active yet
         self._level = 0
         self._seeking = False
+        self._in_levels = True
+        self._last = None if self._until is None else facts.number(self._until)
         self._unreached: Array | None = None  # marks, from the first bottom-up level on
         bits = np.zeros((facts.vertices + 63) // 64, np.uint64)
         return State((*state.arrays, bits), state.start, (*state.params, 1), state.extra)
@@ -95,8 +100,15 @@ class BFS(Monotone):
         elif self._unreached is not None:
             self._unreached[frontier.rows(0, facts.vertices)] = 0
 
+    def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
+        return self._last is None or not self._in_levels or int(state.arrays[0][self._last]) == INT_MAX
+
+    def top_down(self, state: State) -> None:
+        self._left = INT_MAX
+
     def unordered(self, state: State) -> None:
         self._left = INT_MAX  # bottom-up search needs levels
+        self._in_levels = False  # the first distance of a vertex may not be its last
 
     def remember(self, state: State) -> dict[str, Any]:
         return {**super().remember(state), "left": self._left, "level": self._level}
@@ -124,7 +136,7 @@ class BFS(Monotone):
             return True
         levels, distances, n = np.empty(facts.vertices, np.int32), state.arrays[0], facts.vertices
         facts.team.split(lambda a, b: levels[a:b].fill(traversal.UNSEEN), n)
-        Search(int(self.values_given["limit"]), facts, edges, levels, seen).run(state.start)
+        Search(int(self.values_given["limit"]), facts, edges, levels, seen, self._last).run(state.start)
         facts.team.split(lambda a, b: vertices.widen(levels, traversal.UNSEEN, INT_MAX, distances, a, b), n)
         return True
 
@@ -153,7 +165,8 @@ def search_few(distances: Array, front: Array, limit: int, edges: NearEdges, see
 class Search:
     """A breadth-first search over near edges, one level at a time."""
 
-    def __init__(self, limit: int, facts: Facts, edges: NearEdges, levels: Array, seen: Seen) -> None:
+    def __init__(self, limit: int, facts: Facts, edges: NearEdges, levels: Array, seen: Seen, until: int | None = None) -> None:
+        self._until = until  # a vertex that ends the search
         self._limit = min(limit, traversal.UNSEEN - 1)
         self._facts, self._edges, self._levels, self._seen = facts, edges, levels, seen
         self._queue, self._spare = np.empty(facts.vertices, np.uint32), np.empty(facts.vertices, np.uint32)
@@ -170,7 +183,7 @@ class Search:
         self._levels[start] = 0
         level = 1
         edges = int(traversal.count_edges(self._queue, size, *self._edges.lists.arrays))
-        while size and level <= self._limit:
+        while size and level <= self._limit and (self._until is None or self._levels[self._until] == traversal.UNSEEN):
             if edges < sizes.now.search_alone or (edges <= FEW_EDGES and self._facts.team.size == 1):
                 size, level, edges = self._alone(size, level)
             elif not self._facts.directed and edges > max(self._left // ALPHA, FEW_EDGES):

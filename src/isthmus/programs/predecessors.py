@@ -37,14 +37,17 @@ def first_way_in(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any
 
 
 class Predecessors(Program):
-    """The tree below `source` for given distances; -1 where there is no predecessor."""
+    """The tree below `source` for given distances; -1 where there is no predecessor.
+
+    `until`: a vertex. When its predecessor is known, so are all on the way to it, and those of others may be left out.
+    """
 
     name = "predecessors"
     columns = (Column("predecessor", Holds.VERTICES, unique=False),)
     state_bytes = 16  # parents, and the distances of the run before
 
-    def __init__(self, source: Any, distances: Array, weighted: bool) -> None:
-        self._source, self._distances, self._weighted = source, distances, weighted
+    def __init__(self, source: Any, distances: Array, weighted: bool, until: Any = None) -> None:
+        self._source, self._distances, self._weighted, self._until = source, distances, weighted, until
 
     def reads_weights(self) -> bool:
         return self._weighted
@@ -59,6 +62,9 @@ class Predecessors(Program):
         longest = LONGEST[self._distances.dtype.kind]  # shorter than the distance of an unreached vertex
         room = np.inf if self._distances.dtype.kind == "f" else longest
         return State((self._distances, parents), np.array([root]), (room, longest), {"root": root})
+
+    def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
+        return self._until is None or int(state.arrays[1][facts.number(self._until)]) == NONE
 
     def remember(self, state: State) -> dict[str, Any]:
         return {"parents": state.arrays[1]}
@@ -76,9 +82,9 @@ class Predecessors(Program):
 FindTree = Annotated[bool, Option("Also find a shortest-path tree (a second pass).")]
 
 
-def with_predecessors(run: Runner, answer: Answer, source: Any, weighted: bool) -> Answer:
+def with_predecessors(run: Runner, answer: Answer, source: Any, weighted: bool, until: Any = None) -> Answer:
     """Add the column `predecessor` to an answer, by a second pass over the edges of shortest paths."""
-    tree = run(Predecessors(source, answer.columns["distance"], weighted))
+    tree = run(Predecessors(source, answer.columns["distance"], weighted, until))
     answer.columns = {**answer.columns, **tree.columns}
     answer.declared = (*answer.declared, *tree.declared)
     return answer

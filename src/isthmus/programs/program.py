@@ -147,6 +147,9 @@ class Program(ABC):
         """Called when an iteration's edges are done; False stops the run."""
         return True
 
+    def top_down(self, state: State) -> None:  # noqa: B027
+        """Called before the first iteration if the recipe follows edges from active vertices only."""
+
     def unordered(self, state: State) -> None:  # noqa: B027
         """Called when values were propagated out of order, so that iterations are no longer levels."""
 

@@ -10,13 +10,20 @@ import numpy as np
 
 from isthmus.engines.registry import NAMES, colour_of
 from isthmus.policies.recipes import RECIPES
+from isthmus.report.answer import Distribution
 from isthmus.report.series import MODELLED, UNKNOWN, Map, Series
 from isthmus.report.svg import FAINT, GRID, INK, inline
 
-SECONDS = {"I/O wait": "#dd6611", "compute": "#0077bb", "deciding": "#8877ff", "other": "#888899"}
-MODELLED_SECONDS = {MODELLED: "#0077bb"}  # always alone
-ACTIVE = {"edges": "#0077bb", "vertices": "#dd6611"}
+# Of time; no engine has one of these.
+SECONDS = {
+    "compiling": "#aa00ff", "set-up": "#669900", "loading": "#cc00aa", "I/O wait": "#ff3388", "compute": "#337766", "deciding": "#7788dd",
+    "other": "#886633",
+}  # fmt: skip
+MODELLED_SECONDS = {MODELLED: SECONDS["compute"]}  # always alone
+ACTIVE = {"edges": (INK, "-"), "vertices": (INK, "--")}  # colours are for engines and for time; these lines differ by their dashes
 OTHER = (colour_of("resident"), ":")  # for unknown recipes and for variants
+MARKERS = "osD^vPX*"  # lines that lie on each other are told apart by them
+MARKS = 6  # of a line
 SIZE = (4.4, 2.4)  # inches; a point is about a pixel on a phone
 STYLE = {
     "svg.fonttype": "none", "svg.hashsalt": "isthmus", "font.size": 9.5, "text.color": INK, "axes.edgecolor": FAINT,
@@ -27,19 +34,27 @@ STYLE = {
 
 
 @contextmanager
-def axes(count: int, label: str) -> Iterator[tuple[Any, Any]]:
-    """An empty figure over iterations 1 to `count`. Turn it into text inside the `with` block."""
+def empty(label: str) -> Iterator[tuple[Any, Any]]:
+    """An empty figure. Turn it into text inside the `with` block."""
     import matplotlib
     from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
 
     with matplotlib.rc_context(STYLE):  # type: ignore[arg-type]
         figure = Figure(SIZE, layout="constrained")
         ax = figure.add_subplot()
+        ax.set_ylabel(label)
+        yield figure, ax
+
+
+@contextmanager
+def axes(count: int, label: str) -> Iterator[tuple[Any, Any]]:
+    """An empty figure over iterations 1 to `count`."""
+    from matplotlib.ticker import MaxNLocator
+
+    with empty(label) as (figure, ax):
         ax.set_xlim(0.5, max(count, 1) + 0.5)
         ax.xaxis.set_major_locator(MaxNLocator(7, integer=True, min_n_ticks=1))
         ax.set_xlabel("iteration")
-        ax.set_ylabel(label)
         yield figure, ax
 
 
@@ -84,16 +99,47 @@ def stacked(name: str, label: str, data: Series, layers: dict[str, Any], colors:
 
 def active(name: str, data: Series) -> str:
     """Active vertices and edges, on one logarithmic axis."""
-    from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
-
     with axes(data.iterations, "active") as (figure, ax):
         for what, values in (("edges", data.active_edges), ("vertices", data.active_vertices)):
-            ax.stairs(np.where(values > 0, values, np.nan), data.bounds, baseline=None, color=ACTIVE[what], linewidth=1.8)
+            color, dash = ACTIVE[what]
+            ax.stairs(np.where(values > 0, values, np.nan), data.bounds, baseline=None, color=color, linestyle=dash, linewidth=1.6)
         ax.set_yscale("log")
-        ax.yaxis.set_major_locator(LogLocator(10, numticks=7))
-        ax.yaxis.set_major_formatter(EngFormatter(sep=" "))
-        ax.yaxis.set_minor_formatter(NullFormatter())
+        logarithmic(ax.yaxis)
         return inline(figure, name, "active vertices and edges by iteration")
+
+
+def logarithmic(axis: Any) -> None:
+    """Ticks such as 10 k or 1e-05 on a logarithmic axis, and no labels between them."""
+    from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axis.get_data_interval()
+    large = EngFormatter(sep=" ")
+    axis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0) if high < 50 * low else (1.0,), numticks=7))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: large(value) if value >= 1 else f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def spread(name: str, what: str, rows: str, found: Distribution) -> str:
+    """A distribution: how many `rows` have which value of `what`."""
+    from matplotlib.ticker import EngFormatter, MaxNLocator
+
+    with empty(rows) as (figure, ax):
+        ax.stairs(found.counts, found.edges, fill=True, color=FAINT, linewidth=0)
+        if found.logarithmic:
+            ax.set_xscale("log")
+            logarithmic(ax.xaxis)
+        elif found.each:
+            ax.xaxis.set_major_locator(MaxNLocator(9, integer=True, min_n_ticks=1))
+        if found.counts.max() > 50 * max(1, found.counts[found.counts > 0].min()):
+            ax.set_yscale("log")
+            ax.set_ylim(bottom=0.7)
+            logarithmic(ax.yaxis)
+        else:
+            ax.set_ylim(bottom=0)
+            ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+            ax.yaxis.set_major_formatter(EngFormatter(sep=" "))
+        ax.set_xlabel(what)
+        return inline(figure, name, f"{rows} by {what}")
 
 
 def hit_rate(name: str, data: Series) -> str:
@@ -103,14 +149,23 @@ def hit_rate(name: str, data: Series) -> str:
 def growing(name: str, label: str, runs: dict[str, tuple[Series, Any]], unit: str) -> str:
     """One line for each recipe: the running total of its bins."""
     with axes(max(data.iterations for data, _ in runs.values()), label) as (figure, ax):
-        for recipe, (data, values) in runs.items():
+        for at, (recipe, (data, values)) in enumerate(runs.items()):
             color, dash = line(recipe)
             so_far = np.concatenate([[0], np.cumsum(values)])
-            ax.plot(data.bounds, so_far, color=color, linestyle=dash, linewidth=1.8, label=recipe)
+            ax.plot(data.bounds, so_far, color=color, linestyle=dash, label=recipe, **told_apart(at, len(runs), so_far.size))
         scaled(ax, unit)
         if len(runs) > 1:
             figure.legend(loc="outside lower center", ncols=4)
         return inline(figure, name, f"{label} by iteration: {', '.join(runs)}")
+
+
+def told_apart(at: int, lines: int, points: int) -> dict[str, Any]:
+    """How line number `at` is drawn, so that lines below it show: it is thinner than they are, and has marks of its own at other points."""
+    if lines == 1:
+        return {"linewidth": 1.8}
+    step = max(1, points // MARKS)
+    marks = {"marker": MARKERS[at % len(MARKERS)], "markersize": 4.5, "markevery": (at * step // lines if step > 1 else at % 2, step)}
+    return {"linewidth": 3.4 - 2.2 * at / max(1, lines - 1), **marks}
 
 
 def partition_map(name: str, data: Series, chosen: Map) -> str:

@@ -11,10 +11,14 @@ from isthmus.errors import OptionError, StoreError
 from isthmus.graph.files import refuse_address
 from isthmus.graph.replacing import replacing
 from isthmus.memory import format_size
-from isthmus.report import panels
+from isthmus.programs.algorithm import Rows
+from isthmus.report import answer, panels
+from isthmus.report.advice import advice
+from isthmus.report.draw import SECONDS
 from isthmus.report.series import series
+from isthmus.report.time_parts import time_parts
 from isthmus.runtime.compare import hits, mix, seconds_of
-from isthmus.runtime.result import shown
+from isthmus.runtime.result import Result, shown
 from isthmus.runtime.trace import Trace
 
 TEMPLATE = Path(__file__).with_name("page.html")
@@ -64,8 +68,25 @@ def render(runs: Mapping[str, Run], failed: Mapping[str, str]) -> str:
         version=isthmus.__version__, size=format_size, mix=mix, hits=hits, seconds_of=seconds_of,
         first=first, name=name, several=several, failed=as_text(dict(failed)),
         runs=[section(recipe, run.trace, clean[recipe], several) for recipe, run in runs.items()],
-        rows=rows_of(clean), together=panels.together(lines) if several else [],
+        rows=rows_of(clean), together=panels.together(lines) if several else [], advice=advice(clean), given=given(first["repeat"]),
+        found=None if several else found_of(next(iter(runs.values()))),
     )  # fmt: skip
+
+
+def found_of(run: Run) -> dict[str, Any] | None:
+    """The answer, as the page shows it: a table of the vertices that come first, and the distribution. None without vertices."""
+    if not isinstance(run, Result) or run.rows is not Rows.VERTICES:
+        return None
+    head, rows = answer.first(run)
+    name = f"Largest {run.group_words[1]}" if run.has_groups else "Top vertices"
+    table = as_text({"title": name, "head": list(head), "rows": [list(row) for row in rows]})
+    return {**table, "panels": panels.answer("answer", run)}
+
+
+def given(facts: dict[str, Any]) -> str:
+    """The options of a run, without those that have no value and those that are shown elsewhere."""
+    run = {name: facts["run"][name] for name in ("memory", "without", "threads") if facts["run"].get(name)}
+    return ", ".join(f"{name} {value}" for name, value in {**facts["options"], **run}.items() if value is not None)
 
 
 def section(recipe: str, trace: Trace, summary: dict[str, Any], several: bool) -> dict[str, Any]:
@@ -76,6 +97,7 @@ def section(recipe: str, trace: Trace, summary: dict[str, Any], several: bool) -
         "cards": cards(summary),
         "figures": panels.figures(recipe, trace, several),
         "memory": memory(summary["memory"]),
+        "time": time_rows(summary["seconds"], trace),
         "notes": panels.missing(trace, several) + summary.get("notes", []),
         "result": [(name.replace("_", " "), shown(value)) for name, value in summary["result"].items()],
         "iterations": [] if several else panels.table(trace),
@@ -89,15 +111,20 @@ def cards(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
     seconds, transfer, memory = summary["seconds"], summary["transfer"], summary["memory"]
     near = f"of a budget of {format_size(memory['budget'])}"
     modelled = [("modelled", f"{seconds['modelled'] * 1e3:.3f} ms", f"on {summary['device']}")] if "modelled" in seconds else []
-    parts = f"{seconds['wait']:.3f} s I/O wait, {seconds['kernel']:.3f} s compute"
     return [
         *modelled,
-        ("time", f"{seconds['total']:.3f} s", f"{parts}, {seconds['compile']:.3f} s compiling" if seconds["compile"] else parts),
+        ("time", f"{seconds['total']:.3f} s", "in the parts below"),
         ("iterations", f"{summary['iterations']:,}", f"{summary['graph']['vertices']:,} vertices, {summary['graph']['edges']:,} edges"),
         ("moved", format_size(transfer["bytes"]), f"in {transfer['requests']:,} requests"),
         ("moved ÷ edges", f"{transfer['ratio']:.2f}", f"of {format_size(summary['graph']['edge_bytes'])} of edges"),
         ("near memory", format_size(memory["near_peak"]), near),
     ]
+
+
+def time_rows(seconds: dict[str, float], trace: Trace) -> list[tuple[str, str, float, float]]:
+    """What the time was spent on: part, colour, seconds, percent of the total. The parts add up to it."""
+    total = seconds["total"] or 1.0
+    return [(name, SECONDS[name], spent, 100 * spent / total) for name, spent in time_parts(seconds, trace).items() if spent > 0]
 
 
 def memory(facts: dict[str, Any]) -> list[tuple[str, int, float]]:

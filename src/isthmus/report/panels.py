@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from isthmus.report import draw
+from isthmus.report.answer import distribution, of_groups
 from isthmus.report.series import UNKNOWN, Series, choice_map, series
 from isthmus.runtime.trace import Trace
 
 Panel = dict[str, Any]  # title, text, svg, legend
 
 
-def panel(title: str, text: str, svg: str, legend: dict[str, str]) -> Panel:
+def panel(title: str, text: str, svg: str, legend: Mapping[str, Any]) -> Panel:
     from markupsafe import Markup
 
-    return {"title": title, "text": text, "svg": Markup(svg), "legend": [(draw.plain(name), color) for name, color in legend.items()]}
+    marks = [(draw.plain(name), *swatch(mark)) for name, mark in legend.items()]
+    return {"title": title, "text": text, "svg": Markup(svg), "legend": marks}
+
+
+def swatch(mark: Any) -> tuple[str, str]:
+    """How a legend shows a colour, or a line in the page's own colour: (colour, dash)."""
+    if isinstance(mark, str):
+        return mark, ""
+    return "", "dashed" if mark[1] == "--" else "solid"
+
+
+def answer(name: str, result: Any) -> list[Panel]:
+    """How the values of an answer are distributed; nothing if none is known."""
+    if result.has_groups:
+        group, many = result.group_words
+        found, what, rows, text = of_groups(result), f"vertices of a {group}", many, f"How many {many} there are of each size."
+    else:
+        what, rows = result.main.replace("_", " "), "vertices"
+        found, text = distribution(result.raw(result.main), result.declared(result.main)), f"How many vertices have which {what}."
+    if found is None:
+        return []
+    for count, why in ((found.missing, "no value"), (found.zeros, "the value 0")):
+        text += f" {count:,} with {why} are left out." if count else ""
+    return [panel("Distribution", text, draw.spread(f"{name}-answer", what, rows, found), {})]
 
 
 def figures(name: str, trace: Trace, several: bool) -> list[Panel]:

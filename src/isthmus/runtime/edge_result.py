@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus.errors import UnknownVertexError
 from isthmus.runtime.result import Array, Result
 
 ENDS = ("source", "target")
@@ -29,6 +30,20 @@ class EdgeResult(Result):
     def vertices(self) -> Array:
         """User ids of the edges' endpoints, ascending."""
         return self._ids.users_of_natural(np.union1d(*(self.raw(end) for end in ENDS)))
+
+    def _keys(self, begin: int, end: int) -> list[Any]:
+        return list(zip(*(self._rows(name, begin, end).tolist() for name in ENDS), strict=True))
+
+    def _row(self, key: Any) -> int:
+        """The row of an edge, given by its two ends in either order."""
+        if not isinstance(key, tuple) or len(key) != 2:
+            raise UnknownVertexError(f"expected an edge (source, target), got {key!r}")
+        u, v = sorted(self._ids.place(end) for end in key)
+        begin, end = np.searchsorted(self.raw("source"), [u, u + 1]).tolist()
+        row: int = begin + int(np.searchsorted(self.raw("target")[begin:end], v))
+        if row == end or self.raw("target")[row] != v:
+            raise UnknownVertexError(f"{self.algorithm} has no edge {key!r}")
+        return row
 
     def whose(self, at: int) -> str:
         return "edge " + " - ".join(str(self._ids.users_of_natural(self.raw(end)[at : at + 1])[0]) for end in ENDS)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus.errors import UnknownVertexError
 from isthmus.runtime.result import Array, Result, as_arrow
 
 
@@ -40,6 +41,17 @@ class InferenceResult(Result):
     def vertices(self) -> Array:
         """The output neurons, ascending."""
         return self._users_of_outputs
+
+    def _keys(self, begin: int, end: int) -> list[Any]:
+        return list(range(begin, end))
+
+    def _row(self, key: Any) -> int:
+        if not isinstance(key, int | np.integer) or isinstance(key, bool) or not 0 <= key < len(self):
+            raise UnknownVertexError(f"expected an input from 0 to {len(self) - 1}, got {key!r}")
+        return int(key)
+
+    def _main_values(self, begin: int, end: int) -> list[Any]:
+        return list(self._outputs[begin:end])
 
     def whose(self, at: int) -> str:
         return f"row {at}"

@@ -72,7 +72,9 @@ class Loop:
         self.recompute = recipe.recompute and reruns and not program.levels and not self.again
         queue = self.staying is not None and reruns
         self.frontier.loose = bool(self.again) or self.recompute or queue
-        if self.again or queue or not recipe.bottom_up:
+        if not recipe.bottom_up:
+            program.top_down(self.state)
+        if self.again or queue:
             program.unordered(self.state)
 
     def run(self) -> None:

@@ -14,24 +14,29 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from isthmus import sizes
-from isthmus.checks import path_of
-from isthmus.errors import OptionError, StoreError
+from isthmus.checks import flag, path_of, whole
+from isthmus.errors import OptionError, StoreError, UnknownVertexError
 from isthmus.graph import arrow
 from isthmus.graph.files import refuse_address
 from isthmus.graph.ids import pieces
 from isthmus.graph.replacing import replacing
 from isthmus.graph.snapshot import Snapshot
 from isthmus.memory import format_size
-from isthmus.programs.algorithm import Answer
+from isthmus.programs.algorithm import Answer, Rows
 from isthmus.programs.column import Column, Holds, column_of
+from isthmus.runtime.by_key import ByKey
+from isthmus.runtime.top import first_rows, group_sizes
 from isthmus.runtime.trace import Trace
 
 Array = np.ndarray[Any, Any]
 LONGEST_INTEGER = np.dtype("U20")  # as text
+LARGEST = ("highest", "farthest", "depth", "most", "largest")  # figures that some vertex has: the largest of its column
+SMALLEST = ("narrowest",)
+SIZES_SHOWN = 4  # of components, one by one
 
 
-class Result:
-    """The result of an algorithm. `values` is its main column as an array.
+class Result(ByKey):
+    """The result of an algorithm. `values` is its main column as an array; `result[v]` is the value of vertex `v`.
 
     It keeps the graph's ids, so it stays valid when the graph is closed or replaced.
     """
@@ -47,13 +52,18 @@ class Result:
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: the ids as well, so that a result needs no store in another process."""
-        return {**vars(self), "_ids": self._ids.loaded()}
+        return {**vars(self), "_ids": self._ids.loaded(), "_ahead": None, "_ahead_end": -1}
 
     def __len__(self) -> int:
         return self._count
 
     def __repr__(self) -> str:
         return f"<Result: {self.algorithm} on {self._count} vertices, {len(self.trace)} iterations>"
+
+    @property
+    def rows(self) -> Rows:
+        """What a row stands for: a vertex, an edge or an input."""
+        return self._answer.rows
 
     @property
     def columns(self) -> list[str]:
@@ -63,7 +73,7 @@ class Result:
     @property
     def values(self) -> Array:
         """The main column, in the order of `vertices`: a masked array if some vertices have no value (unreached ones)."""
-        return self[self.main]
+        return self._rows(self.main, 0, len(self))
 
     def filled(self, name: str | None = None) -> Array:
         """A column (default: the main one) as a plain array, in the order of `vertices`. Unreached: the largest int64, or infinity."""
@@ -86,14 +96,77 @@ class Result:
         """The name of a row of a raw column: 'vertex 7'."""
         return f"vertex {self._ids.users(np.array([at]))[0]}"
 
-    def __getitem__(self, name: str) -> Array:
-        """A column as an array: a masked one if some rows have no value.
+    def __getitem__(self, name: Any) -> Any:
+        """A column as an array, by its name: a masked one if some rows have no value. By a vertex, its value in the main column.
 
         Columns that name vertices hold user ids, in an object array if some are None.
         """
+        if isinstance(name, str) and name in self._answer.columns:
+            return self._rows(name, 0, len(self))
+        try:
+            return self.value(name)
+        except UnknownVertexError as error:
+            if not isinstance(name, str):
+                raise
+            raise UnknownVertexError(f"{self._no_column(name)}, and {error}") from None
+
+    def _no_column(self, name: Any) -> str:
+        return f"{self.algorithm} has no column {name!r}; it has {', '.join(self._answer.columns)}"
+
+    def _keys(self, begin: int, end: int) -> list[Any]:
+        users: list[Any] = self._ids.natural(begin, end).tolist()
+        return users
+
+    def _row(self, key: Any) -> int:
+        return self._ids.place(key)
+
+    def _main_values(self, begin: int, end: int) -> list[Any]:
+        values: list[Any] = self._rows(self.main, begin, end).tolist()
+        return values
+
+    def top(self, count: int = 10, column: str | None = None, ascending: bool = False) -> list[tuple[Any, Any]]:
+        """(vertex, value) of the vertices with the `count` largest values of a column (default: the main one), largest first.
+
+        `ascending`: the smallest, smallest first. Vertices without a value are left out; among equals the smaller ids come first.
+        """
+        name = self.main if column is None else column
         if name not in self._answer.columns:
-            raise KeyError(f"{self.algorithm} has no column {name!r}; it has {', '.join(self._answer.columns)}")
-        return self._rows(name, 0, len(self))
+            raise OptionError(f"top: {self._no_column(name)}")
+        declared = self.declared(name)
+        if declared.holds is not Holds.NUMBERS:
+            instead = "; largest() has the largest groups" if name == self.main else ""
+            raise OptionError(f"top: expected a column of numbers, got {name}, which names vertices{instead}")
+        whole("count", count, 0)
+        rows = first_rows(lambda a, b: self._part(name, a, b), len(self), declared, count, flag("ascending", ascending)).tolist()
+        return [(self._keys(row, row + 1)[0], self._rows(name, row, row + 1).tolist()[0]) for row in rows]
+
+    def sizes(self) -> dict[int, int]:
+        """Of components or communities: how many there are of each size, largest first."""
+        counts = self._group_sizes("sizes")
+        found, often = np.unique(counts[counts > 0], return_counts=True)
+        return dict(zip(found[::-1].tolist(), often[::-1].tolist(), strict=True))
+
+    def largest(self, count: int = 10) -> list[tuple[Any, int]]:
+        """Of components or communities: (label, vertices) of the largest ones. Among equals the smaller labels come first."""
+        counts = self._group_sizes("largest")
+        rows = first_rows(lambda a, b: counts[a:b], counts.size, Column("size", none=()), whole("count", count, 0), False)
+        rows = rows[counts[rows] > 0]
+        return list(zip(self._ids.users_of_natural(rows).tolist(), counts[rows].tolist(), strict=True))
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether the main column puts every vertex into a group: a component or a community."""
+        return self._answer.rows is Rows.VERTICES and self.declared(self.main).holds is Holds.PLACES
+
+    @property
+    def group_words(self) -> tuple[str, str]:
+        """What one of the groups and several of them are called."""
+        return ("community", "communities") if "communities" in self._facts.get("result", {}) else ("component", "components")
+
+    def _group_sizes(self, name: str) -> Array:
+        if not self.has_groups:
+            raise OptionError(f"{name}: expected components or communities, got {self.algorithm}; top() has its largest values")
+        return group_sizes(self.raw(self.main))
 
     def _rows(self, name: str, begin: int, end: int) -> Array:
         """Rows begin:end of a column, as `__getitem__` returns them."""
@@ -194,7 +267,7 @@ class Result:
         If writing fails, no partial file is left.
         """
         path = path_of("save", path)
-        writers = {".parquet": self._save_parquet, ".csv": self._save_csv, ".npy": self._save_npy}
+        writers = {".parquet": self._save_parquet, ".csv": self.write_csv, ".npy": self._save_npy}
         if path.suffix.lower() not in writers:
             raise OptionError(f"{path}: expected a name that ends in {', '.join(writers)}")
         refuse_address(path, "a result")
@@ -213,7 +286,8 @@ class Result:
             for batch in self._batches():
                 writer.write_batch(batch)
 
-    def _save_csv(self, file: BinaryIO) -> None:
+    def write_csv(self, file: BinaryIO) -> None:
+        """Write all columns as text to an open file, such as `sys.stdout.buffer`."""
         import pyarrow.csv as pc
 
         with pc.CSVWriter(file, self._batch(0, 0).schema) as writer:
@@ -259,7 +333,8 @@ class Result:
         facts = self._facts
         transfer, seconds, memory = facts["transfer"], facts["seconds"], facts["memory"]
         used = f"{format_size(memory['near_peak'])} of a budget of {format_size(memory['budget'])}"
-        rows = [(name.replace("_", " "), shown(value)) for name, value in facts["result"].items()]
+        rows = [(name.replace("_", " "), shown(value) + self._holder(name, value)) for name, value in facts["result"].items()]
+        rows += [("sizes", listed_sizes(self.sizes()))] if self.has_groups else []
         rows += [
             ("iterations", f"{facts['iterations']:,}"),
             *([("modelled", f"{seconds['modelled'] * 1e3:.3f} ms on {facts['device']}")] if "modelled" in seconds else []),
@@ -269,6 +344,22 @@ class Result:
             ("near memory", f"{used}; process peak {format_size(memory['rss_peak'])}"),
         ]
         return rows
+
+
+    def _holder(self, name: str, value: Any) -> str:
+        """The vertex that has a figure of the summary, such as the highest score: ' (vertex 7)'; empty if it is nobody's."""
+        if self._answer.rows is not Rows.VERTICES or name not in LARGEST + SMALLEST:
+            return ""
+        if self.has_groups:
+            return "".join(f" (that of vertex {label})" for label, size in self.largest(1) if size == value)
+        return "".join(f" (vertex {user})" for user, held in self.top(1, ascending=name in SMALLEST) if held == value)
+
+
+def listed_sizes(sizes: dict[int, int]) -> str:
+    """The largest groups and the rest: '1 of 12,542, 2 of 3, 3,834 of 1'."""
+    first = [f"{count:,} of {size:,}" for size, count in list(sizes.items())[:SIZES_SHOWN]]
+    rest = list(sizes.items())[SIZES_SHOWN:]
+    return ", ".join([*first, f"{sum(count for _, count in rest):,} of {rest[-1][0]:,} to {rest[0][0]:,}"] if rest else first)
 
 
 def report_page() -> Any:

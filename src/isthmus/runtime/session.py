@@ -88,6 +88,12 @@ class Session:
         check_program(program)
         return self.call(Algorithm("run", lambda run, program: run(program)), (program,), dict(options))
 
+    def shortest_path(self, source: Any, target: Any, weight: Any = None, **options: Unpack[CallOptions]) -> list[Any]:
+        """The vertices of a shortest path, in order. See `isthmus.shortest_path`."""
+        from isthmus.runtime.shortest_path import found_path  # late: it imports sessions
+
+        return found_path(self, source, target, weight, **options).vertices
+
     def __getattr__(self, name: str) -> Any:
         """An algorithm as a method."""
         if name.startswith("_") or name not in ALGORITHMS:

@@ -6,6 +6,7 @@ so it can be rebuilt.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from isthmus.graph.changing_ids import Naming
@@ -70,8 +71,14 @@ class LiveResult:
             raise AttributeError(name)
         return getattr(self.result(), name)
 
-    def __getitem__(self, name: str) -> Array:
+    def __getitem__(self, name: Any) -> Any:
         return self.result()[name]
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self.result()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.result())
 
     def __len__(self) -> int:
         return int(self._snapshot.vertices)
