@@ -1,6 +1,6 @@
 """Maintained programs on lists that are far (`stream/maintained.py`): some lists at a time, and nothing else is read.
 
-The graph is `tests/stream/far.py`: what a program did not ask for is wrong there, so that answers would be.
+The graph is the one of tests/stream/far.py: what a program did not ask for is wrong there, so that answers would be.
 """
 
 from __future__ import annotations
