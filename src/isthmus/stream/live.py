@@ -46,6 +46,7 @@ from isthmus.stream.sources import open_updates
 from isthmus.stream.tables import edits_of_table
 from isthmus.stream.unlogged import Unlogged
 from isthmus.stream.wanted import Wanted, maintained
+from isthmus.threads import uninterrupted
 
 PARTS = ("read", "update", "correction", "computation", "publication", "log")  # of the seconds of a batch
 
@@ -285,7 +286,8 @@ class Live:
         """Let readers see all batches up to this one."""
         with self._published:
             while self._waiting and self._waiting[0][0] <= number:
-                self.number, self._results = self._waiting.popleft()
+                self.number, self._results = self._waiting[0]
+                self._waiting.popleft()  # last: after Ctrl-C in between it is done again
 
     def _applied(self, edits: Edits, strict: bool, read: float, id: str | None, place: Place | None) -> BatchReport:
         with self.graph.lock:
@@ -382,9 +384,11 @@ class Live:
             self.log.checkpoint(self.graph)
 
     def close(self) -> None:
-        self.session.close()
-        self.graph.close()
-        self.log.close()
+        try:
+            self.session.close()
+            self.graph.close()
+        finally:  # after Ctrl-C too: whoever opens the folder next needs its lock
+            uninterrupted(self.log.close)
 
     def __enter__(self) -> Self:
         return self
