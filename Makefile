@@ -26,7 +26,9 @@ faults: $(VENV)/test.stamp
 	$(BIN)/python -m tests.faults.checkpoints --forged 2000
 	$(BIN)/python -m tests.faults.writing --points 500
 	$(BIN)/python -m tests.faults.log --points 2000
-	if command -v strace > /dev/null; then $(BIN)/python -m tests.faults.log --points 1000 --system; fi
+	if command -v strace > /dev/null; then $(BIN)/python -m tests.faults.writing --system && $(BIN)/python -m tests.faults.log --system; fi
+	$(BIN)/python -m tests.faults.bits
+	if [ "$$(id -u)" = 0 ]; then $(BIN)/python -m tests.faults.full; fi
 	$(BIN)/python -m tests.faults.memory --runs 60
 
 $(BIN)/python:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
+import tomllib
 from pathlib import Path
+
+from tests import readme
 
 from isthmus.programs.catalogue import ALGORITHMS
 
@@ -41,6 +45,15 @@ def test_signatures_in_the_page_are_those_of_the_functions() -> None:
         assert head is not None, name
         given = re.findall(r"(\w+)(?==|,|$)", re.sub(r"=[^,]*", "=", head[1]))
         assert given == ["graph", *(parameter.name for parameter in ALGORITHMS[name].parameters)], name
+
+
+def test_examples_need_nothing_that_an_ordinary_install_lacks() -> None:
+    needs = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    known = {"isthmus", *sys.stdlib_module_names, *(re.match(r"\w+", need)[0] for need in needs)}  # type: ignore[index]
+    for page in readme.PAGES:
+        for kind, body in readme.blocks((ROOT / page).read_text()):
+            used = re.findall(r"^(?:import|from) (\w+)", body, re.MULTILINE) if kind == "python" else []
+            assert set(used) <= known, page
 
 
 def write() -> None:

@@ -1,13 +1,17 @@
 """Faults of streams with a log: kills and errors at every call that touches files, in the beginning, batches, checkpoints and recovery.
 
     python -m tests.faults.log --points 2000
-    python -m tests.faults.log --points 400 --system     # by strace, at real system calls, reads and writes of libraries among them
+    python -m tests.faults.log --system                  # every system call in turn, by strace: reads, and writes of libraries, among them
+    python -m tests.faults.log --system --points 400
 
 A point is a scenario, the number of one of its calls, and a fault: the call fails, it and all later ones fail, the process is killed
-before it, or in the middle of it, or gets Ctrl-C there. Or the process is killed after some time. Afterwards the folder is opened again,
-without faults. Every batch that was acknowledged must be there, the graph must be that after the last batch, and answers must be those of
-a run from scratch; the rest of the batches must lead to the graph of a stream without faults; and nothing must be left that does not
-belong there.
+before it, or in the middle of it, or gets Ctrl-C there. Or the process is killed, or gets Ctrl-C, after some time. Afterwards the folder
+is opened again, without faults. Every batch that was acknowledged must be there, the graph must be that after the last batch, and answers
+must be those of a run from scratch; the rest of the batches must lead to the graph of a stream without faults; and nothing must be left
+that does not belong there.
+
+After Ctrl-C the same process goes on: with the same stream while it takes batches, and else with one that it opens again. Results of all
+batches must be what they were.
 
 Every stream runs in a fork of this process, which has loaded and compiled everything already. It reports through shared memory.
 """
@@ -24,43 +28,48 @@ import re
 import shutil
 import signal
 import struct
-import subprocess
 import sys
 import tempfile
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.faults.tracing import Strike, Tracer, counted, strikes
 
 import isthmus as ist
 from isthmus.stream import log as logs
 
 BATCHES = 8
 CALLS = ("open", "pwrite", "preadv", "fsync", "fdatasync", "rename", "replace", "mkdir", "unlink", "rmdir", "ftruncate", "listdir")
-KINDS = ("once", "persistent", "killed", "torn", "later", "interrupted")
+KINDS = ("once", "persistent", "killed", "torn", "later", "interrupted", "moment")
+INTERRUPTS = ("interrupted", "moment", "SIGINT")
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EROFS, errno.EDQUOT)
-SYSTEM = (
-    "pwrite64,write,fsync,fdatasync,openat,rename,renameat2,mkdir,unlink,unlinkat,rmdir,ftruncate,preadv,pread64,read,lseek,newfstatat,flock"
-)
 PATIENCE = 30.0  # seconds until a stream counts as hanging
+ENDED = ("a batch was stopped while it was applied", "was interrupted")  # a stream that Ctrl-C has ended
 OURS = re.compile(r"stream\.json|(log|checkpoint)-\d{12}")
 FACTS = struct.Struct("<qqq")  # the last acknowledged batch, how the stream ended, its calls
-DONE, REFUSED, BROKEN, INTERRUPTED = 1, 2, 3, 4
+DONE, REFUSED, BROKEN = 1, 2, 3
 
 
 @dataclass
 class Scenario:
-    """A stream that applies its batches up to the last one. `begun`: how many a folder has at first; -1: there is none."""
+    """A stream that applies its batches up to the last one. `begun`: how many a folder has at first; -1: there is none.
+
+    `after`: what is done to the stream after every batch.
+    """
 
     name: str
     begun: int = -1
     log_size: int | None = None
     segment: int = 64 << 20
     prepare: Callable[[Path], None] = lambda folder: None
+    after: Callable[[Any], None] = lambda live: None
     calls: int = 0
+    by_name: dict[str, int] = field(default_factory=dict)  # system calls
 
 
 def torn(folder: Path) -> None:
@@ -76,6 +85,7 @@ SCENARIOS = [
     Scenario("beginning"),
     Scenario("batches", 2),
     Scenario("checkpoints", 3, log_size=150),
+    Scenario("a checkpoint after each batch", 4, after=lambda live: live.checkpoint()),
     Scenario("segments", 1, segment=300),
     Scenario("recovery", 5, log_size=500, prepare=torn),
 ]
@@ -83,7 +93,7 @@ SCENARIOS = [
 
 @dataclass
 class Fault:
-    """What happens at the call of this number; none at a negative one. `later`: killed after so many milliseconds."""
+    """What happens at the call of this number; none at a negative one. `later`, `moment`: killed, or Ctrl-C, after so many milliseconds."""
 
     at: int
     kind: str = "once"
@@ -108,12 +118,13 @@ class Streams:
         for number, batch in enumerate(self.batches):  # a removed vertex is not used
             batch["inserts"] = [(u, v, w) for u, v, w in batch["inserts"] if 60 + number not in (u, v)]
             batch["deletes"] = [(u, v) for u, v in batch["deletes"] if 60 + number not in (u, v)]
-        self.states = []
+        self.states, self.answers = [], []
         with self.opened(folder / "sound") as live:
-            self.states.append(edges(live))
-            for number in range(BATCHES):
-                self.apply(live, number)
+            for number in range(BATCHES + 1):
+                if number:
+                    self.apply(live, number - 1)
                 self.states.append(edges(live))
+                self.answers.append(answer(live["sssp"]))
 
     def opened(self, folder: Path, **options: Any) -> Any:
         return ist.stream(self.graph, [ist.SSSP(source=0)], log=folder, threads=1, **options)
@@ -133,16 +144,39 @@ class Streams:
 
     def work(self, folder: Path, scenario: Scenario, tell: Callable[[int], None]) -> None:
         """Apply all batches that are left; one that was refused is tried again, as a client would."""
-        refused = 0
+        refused, held = 0, list[Any]()
         with sized(scenario), self.opened(folder, log_size=scenario.log_size) as live:
             tell(live.number)
             while live.number < BATCHES:
+                held.append(live["sssp"])
                 try:
                     tell(self.apply(live, live.number).number)
+                    scenario.after(live)
+                except KeyboardInterrupt:
+                    self.check(held, live)
                 except ist.StoreError as error:
                     refused += 1
                     if refused > 2 or "the batch was not applied" not in str(error):
                         raise
+            self.check(held, live)
+
+    def check(self, held: list[Any], live: Any) -> None:
+        """Whatever happened, results are those of their batches."""
+        for result in [*held, live["sssp"]]:
+            if answer(result) != self.answers[result.number]:
+                raise AssertionError(f"the result of batch {result.number} has changed: {answer(result)}")
+
+    def persevere(self, folder: Path, scenario: Scenario, tell: Callable[[int], None]) -> None:
+        """The same, in a process that goes on after Ctrl-C: with another stream if the first takes no more batches."""
+        while True:
+            try:
+                self.work(folder, scenario, tell)
+                return
+            except KeyboardInterrupt:  # while it was opened, or closed
+                pass
+            except ist.IsthmusError as error:
+                if not any(words in str(error) for words in ENDED):
+                    raise
 
     def problems(self, folder: Path, acknowledged: int) -> Iterator[str]:
         """What is wrong with a folder after a fault."""
@@ -180,6 +214,10 @@ def edges(live: Any) -> set[tuple[Any, ...]]:
     return {(u, v, int(graph.edge_weights(u, v)[0])) for u in users for v in graph.neighbors(u).tolist()} | {(u,) for u in users}
 
 
+def answer(result: Any) -> list[tuple[Any, Any]]:
+    return list(zip(result.vertices.tolist(), result.filled().tolist(), strict=True))
+
+
 def inject(fault: Fault, count: Callable[[int], None]) -> None:
     """Replace the calls of this process; tell their number."""
     calls = 0
@@ -198,7 +236,7 @@ def inject(fault: Fault, count: Callable[[int], None]) -> None:
             elif calls == fault.at and fault.kind == "interrupted":
                 os.kill(os.getpid(), signal.SIGINT)
                 return really(*args, **more)
-            if calls == fault.at or (0 <= fault.at < calls and fault.kind == "persistent"):
+            elif (calls == fault.at and fault.kind == "once") or (0 <= fault.at <= calls and fault.kind == "persistent"):
                 raise OSError(fault.error, os.strerror(fault.error))
             return really(*args, **more)
 
@@ -229,36 +267,42 @@ class Shared:
         return bytes(self._memory[FACTS.size :]).rstrip(b"\0").decode(errors="replace")
 
 
-def forked(streams: Streams, scenario: Scenario, folder: Path, fault: Fault, system: bool) -> tuple[Shared, str, bool]:
+def forked(streams: Streams, scenario: Scenario, folder: Path, fault: Fault | Tracer, kind: str) -> tuple[Shared, str, bool]:
     """Run a scenario in a fork: what it told, what it said, and whether it hung."""
-    shared, ready = Shared(), os.pipe()
+    shared = Shared()
     child = os.fork()
     if child == 0:
-        os.read(ready[0], 1)
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
-        try:
-            if not system:
-                inject(fault, lambda calls: shared.tell(calls=calls))
-            streams.work(folder, scenario, lambda number: shared.tell(acknowledged=number))
-            shared.tell(end=DONE)
-        except ist.IsthmusError as error:
-            shared.say(str(error))
-            shared.tell(end=REFUSED)
-        except KeyboardInterrupt:
-            shared.tell(end=INTERRUPTED if fault.kind == "interrupted" else BROKEN)
-        except BaseException:
-            shared.say(traceback.format_exc())
-            shared.tell(end=BROKEN)
-        finally:
-            os.kill(os.getpid(), signal.SIGKILL)  # as nothing else ends a process whose calls all fail
-    tracer = traced(child, fault) if system else None
-    os.write(ready[1], b"x")
-    os.close(ready[0])
-    os.close(ready[1])
-    hung = not ended(child, fault.at / 1000 if fault.kind == "later" else PATIENCE) and fault.kind != "later"
-    if tracer is not None:
-        tracer.wait()
+        live_in_fork(streams, scenario, folder, fault, kind, shared)
+    if isinstance(fault, Tracer):
+        fault.attach(child)
+    hung = not ended(child, fault.at / 1000 if isinstance(fault, Fault) and kind == "later" else PATIENCE) and kind != "later"
+    if isinstance(fault, Tracer):
+        fault.end()
     return shared, shared.read(), hung
+
+
+def live_in_fork(streams: Streams, scenario: Scenario, folder: Path, fault: Fault | Tracer, kind: str, shared: Shared) -> None:
+    """In the fork: run the scenario, and tell how it ended."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    work = streams.persevere if kind in INTERRUPTS else streams.work
+    try:
+        if isinstance(fault, Tracer):
+            fault.begin()
+        else:
+            inject(fault, lambda calls: shared.tell(calls=calls))
+            signal.setitimer(signal.ITIMER_REAL, fault.at / 1000 if kind == "moment" else 0)
+        work(folder, scenario, lambda number: shared.tell(acknowledged=number))
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        shared.tell(end=DONE)
+    except ist.IsthmusError as error:
+        shared.say(str(error))
+        shared.tell(end=REFUSED)
+    except BaseException:
+        shared.say(traceback.format_exc())
+        shared.tell(end=BROKEN)
+    finally:
+        os.kill(os.getpid(), signal.SIGKILL)  # as nothing else ends a process whose calls all fail
 
 
 def ended(child: int, patience: float) -> bool:
@@ -275,62 +319,63 @@ def ended(child: int, patience: float) -> bool:
     return False
 
 
-def traced(child: int, fault: Fault) -> subprocess.Popen[bytes]:
-    """Attach strace, which makes a system call fail or kills the process there."""
-    what = {"killed": "signal=KILL", "interrupted": "signal=INT"}.get(fault.kind, f"error={errno.errorcode[fault.error]}")
-    when = f"{fault.at}+" if fault.kind == "persistent" else str(fault.at)
-    command = ["strace", "-f", "-o", "/dev/null", "-e", f"trace={SYSTEM}", "-e", f"inject={SYSTEM}:{what}:when={when}", "-p", str(child)]
-    tracer = subprocess.Popen(command, stderr=subprocess.PIPE)
-    assert tracer.stderr is not None and b"attached" in tracer.stderr.readline()
-    return tracer
-
-
-def examined(streams: Streams, scenario: Scenario, fault: Fault, folder: Path, system: bool = False) -> tuple[str, list[str]]:
+def examined(streams: Streams, scenario: Scenario, fault: Fault | Strike, folder: Path) -> tuple[str, list[str]]:
     """How a stream ended at a point, and what was wrong."""
     if scenario.begun >= 0:
         shutil.copytree(streams.template(scenario), folder)
-    shared, said, hung = forked(streams, scenario, folder, fault, system)
+    shared, said, hung = forked(streams, scenario, folder, Tracer(fault) if isinstance(fault, Strike) else fault, fault.kind)
     found = [f"a traceback: {said}"] if shared.end == BROKEN else ["it hung"] if hung else []
+    if fault.kind in INTERRUPTS and shared.end == REFUSED:
+        found.append(f"it did not go on: {said}")
     try:
         found += streams.problems(folder, shared.acknowledged)
     except Exception:
         found.append(f"it cannot be opened again: {traceback.format_exc()}")
     shutil.rmtree(folder, ignore_errors=True)
-    return {DONE: "done", REFUSED: "refused", BROKEN: "broken", INTERRUPTED: "interrupted"}.get(shared.end, "killed"), found
+    return {DONE: "done", REFUSED: "refused", BROKEN: "broken"}.get(shared.end, "killed"), found
 
 
-def points(known: list[Scenario], count: int, seed: int, system: bool) -> Iterator[tuple[Scenario, Fault]]:
+def points(known: list[Scenario], count: int, seed: int) -> Iterator[tuple[Scenario, Fault]]:
     """Every call in turn, and every fault at it, in equal numbers for every scenario; when all are done, again with other errors."""
     draw = random.Random(seed)
-    kinds = [kind for kind in KINDS if not system or kind not in ("torn", "later")]
-    orders = {each.name: [(at, kind) for at in range(1, each.calls + 1) for kind in kinds] for each in known}
+    orders = {each.name: [(at, kind) for at in range(1, each.calls + 1) for kind in KINDS] for each in known}
     for order in orders.values():
         draw.shuffle(order)
     for number in range(count):
         scenario = known[number % len(known)]
         order = orders[scenario.name]
         at, kind = order[number // len(known) % len(order)]
-        yield scenario, Fault(at if kind != "later" else draw.randint(1, 150), kind, draw.choice(ERRORS))
+        yield scenario, Fault(at if kind not in ("later", "moment") else draw.randint(1, 150), kind, draw.choice(ERRORS))
 
 
-def campaign(count: int, seed: int, folder: Path, system: bool = False) -> tuple[list[str], collections.Counter[str]]:
-    """All problems that were found at `count` points, and how often streams ended in each way."""
+def system_points(known: list[Scenario], count: int | None, seed: int) -> Iterator[tuple[Scenario, Strike]]:
+    """Every fault at every system call, or some of them, drawn at random."""
+    every = [(scenario, strike) for scenario in known for strike in strikes(scenario.by_name, ("killed", "SIGINT"))]
+    yield from every if count is None else random.Random(seed).sample(every, min(count, len(every)))
+
+
+def campaign(
+    count: int | None, seed: int, folder: Path, system: bool = False, only: list[str] | None = None
+) -> tuple[list[str], collections.Counter[str]]:
+    """All problems that were found at `count` points (all system calls without one), and how often streams ended in each way."""
     warnings.simplefilter("ignore", ist.IsthmusWarning)
-    streams = Streams(folder)
-    for scenario in SCENARIOS:
+    streams, known = Streams(folder), [each for each in SCENARIOS if only is None or each.name in only]
+    for scenario in known:
         if scenario.begun >= 0:
             shutil.copytree(streams.template(scenario), folder / "here")
         streams.work(folder / "here", scenario, lambda number: None)  # in this process: what it compiles, forks need not
         assert not list(streams.problems(folder / "here", BATCHES)), scenario
         shutil.rmtree(folder / "here")
-        shared, said, _ = rehearsed(streams, scenario, folder / "point")
-        assert shared.end == DONE, (scenario, said)
-        scenario.calls = 2 * shared.calls if system else shared.calls
-    print(", ".join(f"{each.name} {each.calls} calls" for each in SCENARIOS), file=sys.stderr)
+        scenario.calls = rehearsed(streams, scenario, folder / "point", Fault(-1)).calls
+        if system:
+            rehearsed(streams, scenario, folder / "point", Tracer(None, folder / "notes"))
+            scenario.by_name = counted(folder / "notes")
+    print(", ".join(f"{each.name} {sum(each.by_name.values()) or each.calls} calls" for each in known), file=sys.stderr, flush=True)
     found, ends = list[str](), collections.Counter[str]()
-    for number, (scenario, fault) in enumerate(points(SCENARIOS, count, seed, system), 1):
-        end, fresh = examined(streams, scenario, fault, folder / "point", system)
-        ends[end] += 1
+    chosen = system_points(known, count, seed) if system else points(known, count or 500, seed)
+    for number, (scenario, fault) in enumerate(chosen, 1):
+        end, fresh = examined(streams, scenario, fault, folder / "point")
+        ends[f"{end} after Ctrl-C" if fault.kind in INTERRUPTS else end] += 1
         for problem in fresh:
             found.append(problem)
             print(f"point {number}: {scenario.name}, {fault}: {problem}", flush=True)
@@ -339,24 +384,26 @@ def campaign(count: int, seed: int, folder: Path, system: bool = False) -> tuple
     return found, ends
 
 
-def rehearsed(streams: Streams, scenario: Scenario, folder: Path) -> tuple[Shared, str, bool]:
+def rehearsed(streams: Streams, scenario: Scenario, folder: Path, fault: Fault | Tracer) -> Shared:
     """Run a scenario without a fault."""
     if scenario.begun >= 0:
         shutil.copytree(streams.template(scenario), folder)
-    outcome = forked(streams, scenario, folder, Fault(-1), False)
+    shared, said, _ = forked(streams, scenario, folder, fault, "")
+    assert shared.end == DONE, (scenario, said)
     shutil.rmtree(folder)
-    return outcome
+    return shared
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--points", type=int, default=500)
+    parser.add_argument("--points", type=int, help="how many (500; with --system, all)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--system", action="store_true", help="faults at system calls, by strace")
+    parser.add_argument("--only", action="append", metavar="NAME", help="a scenario")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found, ends = campaign(given.points, given.seed, Path(folder), given.system)
-    print(f"{given.points} points, {len(found)} problems; " + ", ".join(f"{count} {end}" for end, count in ends.most_common()))
+        found, ends = campaign(given.points, given.seed, Path(folder), given.system, given.only)
+    print(f"{ends.total()} points, {len(found)} problems; " + ", ".join(f"{count} {end}" for end, count in ends.most_common()))
     sys.exit(bool(found))
 
 

@@ -1,10 +1,13 @@
 """Faults while writing: errors and signals injected into the system calls of commands, one point after another.
 
     python -m tests.faults.writing --points 500
+    python -m tests.faults.writing --system              # every system call in turn, by strace: reads, and writes of libraries, among them
+    python -m tests.faults.writing --system --points 200
 
 A point is a command, the number of one of its system calls that change files, and a fault: that call fails, it and all later
-ones fail, or a signal arrives at it. After each point the store or result must be the old one or the new one, whole, as the
-exit code says; the command must have ended in time, without a traceback; and after the next command nothing else is left.
+ones fail, or a signal arrives at it; with strace, the command may also be killed there. After each point the store or result must be
+the old one or the new one, whole, as the exit code says; the command must have ended in time, without a traceback; and after the next
+command nothing else is left.
 
 Every command runs in a fork of this process, which has loaded and compiled everything already.
 """
@@ -12,7 +15,9 @@ Every command runs in a fork of this process, which has loaded and compiled ever
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
+import importlib
 import os
 import random
 import shutil
@@ -25,10 +30,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.faults.tracing import Strike, Tracer, counted, strikes
+
 CALLS = ("open", "pwrite", "fsync", "rename", "replace", "mkdir", "unlink", "rmdir", "ftruncate")
 FAULTS = ("once", "persistent", "SIGINT", "SIGTERM")
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EROFS, errno.EDQUOT)
 IN_PLACE = "the new contents are there"  # said if a rename can neither be synced nor undone, as all calls fail
+MAY_BE_DONE = (0, 130, 143, -signal.SIGKILL)  # exit codes: a signal may come after the end of the work
 PATIENCE = 20.0  # seconds until a command counts as hanging
 SOON = 1.5  # seconds for a command to end after a signal; 1 s of its own, the rest for a busy machine
 
@@ -43,6 +51,7 @@ class Scenario:
     stays: set[str]
     prepare: Callable[[Path], None] = lambda folder: None
     calls: int = 0
+    by_name: dict[str, int] = field(default_factory=dict)  # system calls
     new: dict[str, bytes] = field(default_factory=dict, repr=False)
 
 
@@ -51,6 +60,9 @@ def scenarios() -> list[Scenario]:
 
     def store(folder: Path) -> None:
         ist.generate("path", folder / "g.isthmus", vertices=50, threads=1).close()
+
+    def numbers(folder: Path) -> None:
+        (folder / "e.txt").write_text("".join(f"{i} {i * 7 % 300} {i % 9}\n" for i in range(300)))
 
     def names(folder: Path) -> None:
         (folder / "e.txt").write_text("".join(f"v{i} v{i * 7 % 300}\n" for i in range(300)))
@@ -64,6 +76,9 @@ def scenarios() -> list[Scenario]:
         Scenario("a store replaced", [*make, "--overwrite"], "g.isthmus", {"g.isthmus"}, store),
         Scenario("hub order", [*make, "--overwrite", "--order", "hub"], "g.isthmus", {"g.isthmus"}, store),
         Scenario("little memory", [*make, "--overwrite", "--memory", "100kB"], "g.isthmus", {"g.isthmus"}, store),
+        Scenario(
+            "integers", ["ingest", "e.txt", "--weight", "3", "-o", "g.isthmus", *tail], "g.isthmus", {"g.isthmus", "e.txt"}, numbers
+        ),
         Scenario("string ids", ["ingest", "e.txt", "-o", "g.isthmus", *tail], "g.isthmus", {"g.isthmus", "e.txt"}, names),
         *(
             Scenario(f"a result as {kind}", [*run, "-o", f"r.{kind}"], f"r.{kind}", {"g.isthmus", f"r.{kind}"}, store)
@@ -117,7 +132,9 @@ def inject(fault: Fault, counter: Path) -> None:
     os._exit = noting  # type: ignore[assignment]
 
 
-def execute(scenario: Scenario, folder: Path, fault: Fault, patience: float = PATIENCE) -> tuple[int, str, int, float]:
+def execute(
+    scenario: Scenario, folder: Path, fault: Fault | Tracer, patience: float = PATIENCE
+) -> tuple[int, str, int, float]:  # fmt: skip
     """Run the command in a fork: its exit code (-1: it hung), what it printed, its number of calls, its seconds after a signal."""
     printed, counter, sent = (folder.parent / name for name in ("printed", "count", "sent"))
     counter.unlink(missing_ok=True)
@@ -126,19 +143,29 @@ def execute(scenario: Scenario, folder: Path, fault: Fault, patience: float = PA
     child = os.fork()
     if child == 0:
         become(scenario, folder, fault, printed, counter)
-    while time.monotonic() < start + patience:
+    if isinstance(fault, Tracer):
+        fault.attach(child)
+    code = ended(child, start + patience)
+    if isinstance(fault, Tracer):
+        fault.end()
+    calls = int(counter.read_text()) if counter.exists() else 0
+    late = time.monotonic() - float(sent.read_text()) if sent.exists() else 0.0
+    return code, printed.read_text(errors="replace") if printed.exists() else "", calls, late
+
+
+def ended(child: int, until: float) -> int:
+    """The exit code of a process; -1: it did not end in time, and was killed."""
+    while time.monotonic() < until:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
-            calls = int(counter.read_text()) if counter.exists() else 0
-            late = time.monotonic() - float(sent.read_text()) if sent.exists() else 0.0
-            return os.waitstatus_to_exitcode(status), printed.read_text(), calls, late
+            return os.waitstatus_to_exitcode(status)
         time.sleep(0.002)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return -1, printed.read_text(), 0, 0.0
+    return -1
 
 
-def become(scenario: Scenario, folder: Path, fault: Fault, printed: Path, counter: Path) -> None:
+def become(scenario: Scenario, folder: Path, fault: Fault | Tracer, printed: Path, counter: Path) -> None:
     """In a fork: become the command, as a fresh process would run it."""
     from isthmus.cli.main import main
 
@@ -149,7 +176,10 @@ def become(scenario: Scenario, folder: Path, fault: Fault, printed: Path, counte
     sys.argv = ["isthmus", *scenario.command]
     code = 1
     try:
-        inject(fault, counter)
+        if isinstance(fault, Tracer):
+            fault.begin()
+        else:
+            inject(fault, counter)
         main()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
@@ -158,8 +188,11 @@ def become(scenario: Scenario, folder: Path, fault: Fault, printed: Path, counte
 
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            if isinstance(fault, Fault) and fault.at < 0:
+                (folder.parent / "modules").write_text("\n".join(sys.modules))
         os._exit(code)
 
 
@@ -175,19 +208,36 @@ def rehearse(scenario: Scenario, folder: Path) -> None:
     scenario.prepare(folder)
     code, printed, scenario.calls, _ = execute(scenario, folder, Fault(-1), 10 * PATIENCE)  # it may have to compile
     assert code == 0, (scenario, printed)
+    for name in (folder.parent / "modules").read_text().split():  # what it imported, later ones find loaded
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     scenario.new = contents(folder / scenario.target)
     assert scenario.new and scenario.calls, scenario
 
 
-def problems(scenario: Scenario, fault: Fault, folder: Path) -> list[str]:
-    """What was wrong at a point."""
+def count_system_calls(scenario: Scenario, folder: Path) -> None:
+    """Run the command once more, and let strace count."""
     scenario.prepare(folder)
+    notes = folder.parent / "notes"
+    code, printed, _, _ = execute(scenario, folder, Tracer(None, notes))
+    assert code == 0, (scenario, printed)
+    scenario.by_name = counted(notes)
+
+
+def examined(
+    scenario: Scenario, fault: Fault | Strike, folder: Path, before: Callable[[], None] = lambda: None,
+    after: Callable[[], None] = lambda: None,
+) -> tuple[int, list[str]]:  # fmt: skip
+    """The exit code of a command, and what was wrong. `before` and `after` are called just before it, and just before the next command."""
+    scenario.prepare(folder)
+    before()
     target = folder / scenario.target
     old = contents(target)
-    code, printed, _, seconds = execute(scenario, folder, fault)
-    found = []
+    code, printed, _, seconds = execute(scenario, folder, Tracer(fault) if isinstance(fault, Strike) else fault)
+    after()
+    found, ended_with = [], code
     if code == -1:
-        return ["it hung"]
+        return code, ["it hung"]
     if "Traceback" in printed:
         found.append(f"a traceback: {printed[-300:]}")
     if seconds > SOON:
@@ -197,7 +247,7 @@ def problems(scenario: Scenario, fault: Fault, folder: Path) -> list[str]:
         found.append("neither the old contents nor the new ones")
     elif now == old and code == 0:
         found.append("success, and nothing was written")
-    elif now == scenario.new and code not in (0, 130, 143) and not told(fault, printed):  # a signal may come after the end of the work
+    elif now == scenario.new and code not in MAY_BE_DONE and not told(fault, printed):
         found.append(f"exit code {code}, and the new contents are in place: {printed}")
     code, printed, _, _ = execute(again(scenario), folder, Fault(-1))
     if code:
@@ -207,10 +257,10 @@ def problems(scenario: Scenario, fault: Fault, folder: Path) -> list[str]:
         found.append(f"left after the next command: {sorted(left)}")
     if contents(target) != scenario.new:
         found.append("the next command wrote something else")
-    return found
+    return ended_with, found
 
 
-def told(fault: Fault, printed: str) -> bool:
+def told(fault: Fault | Strike, printed: str) -> bool:
     """Whether the command said that it cannot take away the new contents again. It can after a single fault."""
     return fault.kind == "persistent" and IN_PLACE in printed
 
@@ -221,10 +271,10 @@ def again(scenario: Scenario) -> Scenario:
     return Scenario(scenario.name, [*scenario.command, *more], scenario.target, scenario.stays)
 
 
-def points(known: list[Scenario], count: int, seed: int) -> list[tuple[Scenario, Fault]]:
+def points(known: list[Scenario], count: int, seed: int) -> list[tuple[Scenario, Fault | Strike]]:
     """Points drawn at random, in equal numbers for every scenario and fault."""
     chance = random.Random(seed)
-    drawn = []
+    drawn: list[tuple[Scenario, Fault | Strike]] = []
     for k in range(count):
         scenario = known[k % len(known)]
         kind = FAULTS[k // len(known) % len(FAULTS)]
@@ -232,23 +282,34 @@ def points(known: list[Scenario], count: int, seed: int) -> list[tuple[Scenario,
     return drawn
 
 
-def campaign(count: int, seed: int, folder: Path, only: list[str] | None = None) -> list[str]:
-    """All problems that were found at `count` points."""
+def system_points(known: list[Scenario], count: int | None, seed: int) -> list[tuple[Scenario, Fault | Strike]]:
+    """Every fault at every system call, or some of them, drawn at random."""
+    every: list[tuple[Scenario, Fault | Strike]] = [(scenario, strike) for scenario in known for strike in strikes(scenario.by_name)]
+    return every if count is None else random.Random(seed).sample(every, min(count, len(every)))
+
+
+def campaign(count: int | None, seed: int, folder: Path, system: bool = False, only: list[str] | None = None) -> tuple[int, list[str]]:
+    """How many points were tried, and all problems that were found."""
     known = [scenario for scenario in scenarios() if only is None or scenario.name in only]
     for scenario in known:  # the first command compiles, which another fork does not know of
         for _ in range(2):
             with EmptyFolder(folder) as inside:
                 rehearse(scenario, inside)
+        if system:
+            with EmptyFolder(folder) as inside:
+                count_system_calls(scenario, inside)
+    chosen = system_points(known, count, seed) if system else points(known, count or 500, seed)
+    print(", ".join(f"{each.name} {sum(each.by_name.values()) or each.calls} calls" for each in known), file=sys.stderr, flush=True)
     found = []
-    for number, (scenario, fault) in enumerate(points(known, count, seed), 1):
+    for number, (scenario, fault) in enumerate(chosen, 1):
         with EmptyFolder(folder) as inside:
-            fresh = [f"{scenario.name}, {fault}: {problem}" for problem in problems(scenario, fault, inside)]
+            fresh = [f"{scenario.name}, {fault}: {problem}" for problem in examined(scenario, fault, inside)[1]]
         found += fresh
         for problem in fresh:
             print(f"point {number}: {problem}", flush=True)
         if number % 100 == 0:
             print(f"{number} points, {len(found)} problems so far", file=sys.stderr, flush=True)
-    return found
+    return len(chosen), found
 
 
 class EmptyFolder:
@@ -267,12 +328,14 @@ class EmptyFolder:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--points", type=int, default=500)
+    parser.add_argument("--points", type=int, help="how many (500; with --system, all)")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--system", action="store_true", help="faults at system calls, by strace")
+    parser.add_argument("--only", action="append", metavar="NAME", help="a scenario")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = campaign(given.points, given.seed, Path(folder))
-    print(f"{given.points} points, {len(found)} problems")
+        tried, found = campaign(given.points, given.seed, Path(folder), given.system, given.only)
+    print(f"{tried} points, {len(found)} problems")
     sys.exit(bool(found))
 
 

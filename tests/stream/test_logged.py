@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import errno
 import os
+import pickle
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -518,6 +519,30 @@ def test_a_batch_is_shown_when_it_is_on_disk(tmp_path: Path, path: ist.Graph, mo
         go_on.set()
         thread.join()
         assert (live.number, live["bfs"].number, int(live["bfs"].values[5])) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("use", [
+    lambda graph: graph.frozen().has_edge(0, 5), lambda graph: graph.info()["batch"] == 1, lambda graph: 77 in graph,
+    lambda graph: graph.busiest() == 5, lambda graph: pickle.loads(pickle.dumps(graph)).has_edge(0, 5),
+], ids=["frozen", "info", "in", "busiest", "pickle"])  # fmt: skip
+def test_the_graph_is_read_when_its_batches_are_on_disk(
+    tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch, use: Callable[[Any], bool]
+) -> None:
+    go_on, really, order = threading.Event(), os.fdatasync, list[str]()
+    monkeypatch.setattr(os, "fdatasync", lambda file: (go_on.wait(60), order.append("synced"), really(file)))
+    with opened(tmp_path, path) as live:
+        batch = threading.Thread(target=live.apply, kwargs={"inserts": [(0, 5), (5, 77), (5, 1)]})
+        batch.start()
+        while live.graph.number == 0:
+            assert batch.is_alive()
+        seen: list[bool] = []
+        reader = threading.Thread(target=lambda: (seen.append(use(live.graph)), order.append("read")))
+        reader.start()
+        reader.join(0.1)
+        go_on.set()
+        for thread in (batch, reader):
+            thread.join()
+        assert seen == [True] and order == ["synced", "read"]
 
 
 def test_long_logs_have_several_files(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:

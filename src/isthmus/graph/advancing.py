@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from isthmus.errors import BatchError
+from isthmus.errors import BatchError, UnknownVertexError
 from isthmus.graph.change import Change, Edits, sorted_pairs
 from isthmus.graph.changing_ids import ChangingIds
 from isthmus.graph.files import Array
@@ -255,10 +255,21 @@ class AdvancingGraph(Graph):
         """Write the graph as it is now into a store, in any order."""
         self.save(path)
 
+    def __contains__(self, v: Any) -> bool:
+        with self.reading():
+            return super().__contains__(v)
+
     def busiest(self) -> Any:
-        return self.frozen().busiest() if not self.vertices else self.ids.users(np.array([self.snapshot.out_degrees().argmax()]))[0]
+        with self.reading():
+            if not self.vertices:
+                raise UnknownVertexError("the graph has no vertex")
+            return self.ids.users(np.array([self.snapshot.out_degrees().argmax()]))[0]
 
     def info(self) -> dict[str, Any]:
+        with self.reading():
+            return self._facts()
+
+    def _facts(self) -> dict[str, Any]:
         return {
             "path": None, "batch": self.number, "vertices": self.vertices, "edges": self.edges, "arcs": self.arcs,
             "directed": self.directed, "weighted": self.weighted,

@@ -104,7 +104,7 @@ class ChangingGraph(AdvancingGraph):
 
     def frozen(self) -> Graph:
         """The graph as it is now, in memory, with sorted lists; later batches do not change it."""
-        with self.lock:
+        with self.reading():
             store = frozen_store(self.snapshot, self.sides, self.team)
         return Graph(store)
 

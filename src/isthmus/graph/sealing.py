@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import xxhash
+
+from isthmus.errors import StoreError
 
 ZEROS = "0" * 16
 SEAL = f'"checksum": "{ZEROS}"\n}}\n'.encode()  # how a file ends before its checksum is known
@@ -26,3 +29,23 @@ def is_sealed(data: bytes) -> bool:
     cut = len(data) - len(SEAL)
     checksum = data[cut + 13 : cut + 29]
     return cut >= 0 and data[cut:] == SEAL.replace(ZEROS.encode(), checksum) and checksum == digest(data[:cut] + SEAL).encode()
+
+
+def unsealed(path: Path, format: str, version: int, remedy: str = "") -> dict[str, Any]:
+    """What a sealed file of this format and version says. Otherwise a StoreError, with what to do (`remedy`) at its end."""
+    help = remedy and f"; {remedy}"
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}{help}") from error
+    if not is_sealed(data):
+        raise StoreError(f"{path}: is damaged (its checksum does not match){help}")
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError) as error:  # a checksum can be forged
+        raise StoreError(f"{path}: expected JSON: {error}{help}") from error
+    if body.get("format") != format:
+        raise StoreError(f"{path}: expected the format {format}, found {body.get('format')!r}{help}")
+    if body.get("version") != version:
+        raise StoreError(f"{path}: written in format version {body.get('version')}, this Isthmus reads version {version}{help}")
+    return dict(body)

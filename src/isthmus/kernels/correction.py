@@ -80,13 +80,12 @@ def give_up(
 def take_changes(
     changes: Any, count: Any, changed: Any, now: Any, before: Any, vertices: Any, old: Any, new: Any
 ) -> Any:
-    """Clear the list of changed vertices, bring `before` up to date, and return how many values really differ; they are listed."""
+    """Clear the list of changed vertices, and return how many values really differ; they are listed."""
     found = 0
     for i in range(count):
         v = int64(changes[i])
         changed[v] = 0
         if now[v] != before[v]:
             vertices[found], old[found], new[found] = v, before[v], now[v]
-            before[v] = now[v]
             found += 1
     return found

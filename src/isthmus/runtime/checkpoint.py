@@ -344,6 +344,9 @@ def locked(path: Path, what: str = "checkpoints", busy: str = "another process i
             raise StoreError(f"{path}: {busy}") from None
         except OSError:
             return lock  # a file system that does not lock folders
+        except BaseException:  # Ctrl-C: this process may want it again
+            os.close(lock)
+            raise
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.stat(path), os.fstat(lock)):
                 return lock

@@ -6,7 +6,6 @@ others can write are not read. Arrays are written from, and read into, their own
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import stat
@@ -18,7 +17,7 @@ import numpy as np
 from isthmus.errors import OptionError, StoreError
 from isthmus.graph.blocks import damaged
 from isthmus.graph.files import BLOCK, Array, fsync_folder, padded, read_into
-from isthmus.graph.sealing import digest, is_sealed, sealed
+from isthmus.graph.sealing import digest, sealed, unsealed
 from isthmus.graph.writer import STAGING, SectionFile, write_synced
 from isthmus.kernels.kept import trouble_with
 
@@ -91,7 +90,8 @@ class Saved:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._check_owner()
-        self.facts = self._read_manifest()
+        self.facts = unsealed(folder / NAME, FORMAT, VERSION, ANEW)
+        self.need(self.facts, MEMBERS)
 
     def _check_owner(self) -> None:
         """Raise StoreError if another user can have written something here: a checkpoint decides what a run computes."""
@@ -103,22 +103,6 @@ class Saved:
             if stat.S_ISLNK(facts.st_mode) or (trouble := trouble_with(facts)):
                 why = "is a symbolic link" if stat.S_ISLNK(facts.st_mode) else trouble
                 raise StoreError(f"{path}: {why}, so it is not used; if you trust it, make a copy of {self.folder} that only you can write")
-
-    def _read_manifest(self) -> dict[str, Any]:
-        path = self.folder / NAME
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise StoreError(f"{path}: {error.strerror}; {ANEW}") from error
-        if not is_sealed(data):
-            raise StoreError(f"{path}: is damaged (its checksum does not match); {ANEW}")
-        facts: dict[str, Any] = json.loads(data)
-        if facts.get("format") != FORMAT:
-            raise StoreError(f"{path}: is not a checkpoint")
-        if facts.get("version") != VERSION:
-            raise StoreError(f"{path}: written in format version {facts.get('version')}, this Isthmus reads version {VERSION}; {ANEW}")
-        self.need(facts, MEMBERS)
-        return facts
 
     def need(self, facts: dict[str, Any], members: dict[str, type]) -> None:
         """Raise StoreError unless `facts` has these members, of these types."""

@@ -81,8 +81,8 @@ class MaintainedBySource(Maintained):
     def published(self) -> tuple[Array, ...]:
         return tuple(array for part in self._each for array in part.published())
 
-    def publish(self) -> tuple[Differences, ...]:
-        return tuple(differences for part in self._each for differences in part.publish())
+    def unpublished(self) -> tuple[Differences, ...]:
+        return tuple(differences for part in self._each for differences in part.unpublished())
 
     def reached(self) -> tuple[Any, ...]:
         return tuple(part.reached() for part in self._each)

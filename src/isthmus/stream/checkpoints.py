@@ -6,7 +6,6 @@ synced, read again and verified, and renamed. The one before it stays, with the 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -18,7 +17,7 @@ from isthmus.errors import StoreError
 from isthmus.graph.advancing import AdvancingGraph
 from isthmus.graph.files import fsync_folder
 from isthmus.graph.graph import Graph, open_graph
-from isthmus.graph.sealing import is_sealed, sealed
+from isthmus.graph.sealing import sealed, unsealed
 from isthmus.graph.verify import verify
 from isthmus.graph.writer import write_synced
 from isthmus.stream.segments import numbered
@@ -59,7 +58,7 @@ def write(folder: Path, graph: AdvancingGraph, facts: dict[str, Any]) -> Path:
 
 def read(path: Path) -> tuple[Graph, dict[str, Any]]:
     """The graph of a checkpoint, and what was written with it. The caller closes the graph."""
-    facts = sealed_file(path / MANIFEST, FORMAT, VERSION)
+    facts = unsealed(path / MANIFEST, FORMAT, VERSION)
     graph = open_graph(path / GRAPH)
     if graph.snapshot.identity() != facts.get("graph"):
         graph.close()
@@ -77,19 +76,3 @@ def discard(path: Path) -> None:
 def clear(folder: Path) -> None:
     """Remove what a killed writer left."""
     shutil.rmtree(folder / WRITING, ignore_errors=True)
-
-
-def sealed_file(path: Path, format: str, version: int) -> dict[str, Any]:
-    """A JSON file with a checksum."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise StoreError(f"{path}: {error.strerror}") from error
-    if not is_sealed(data):
-        raise StoreError(f"{path}: is damaged (its checksum does not match)")
-    facts: dict[str, Any] = json.loads(data)
-    if facts.get("format") != format:
-        raise StoreError(f"{path}: expected the format {format}, found {facts.get('format')!r}")
-    if facts.get("version") != version:
-        raise StoreError(f"{path}: written in format version {facts.get('version')}, this Isthmus reads version {version}")
-    return facts

@@ -89,7 +89,7 @@ class MaintainedCounts(Maintained):
     def published(self) -> tuple[Array, ...]:
         return (self._published,)
 
-    def publish(self) -> tuple[Differences, ...]:
+    def unpublished(self) -> tuple[Differences, ...]:
         n, count = self.graph.vertices, int(self._count[0])
         if n > self._published.size:
             self._published = np.append(self._published, np.zeros(n - self._published.size, np.int64))

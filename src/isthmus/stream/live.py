@@ -50,6 +50,7 @@ from isthmus.stream.sources import open_updates
 from isthmus.stream.tables import edits_of_table
 from isthmus.stream.unlogged import Unlogged
 from isthmus.stream.wanted import Wanted, maintained
+from isthmus.threads import uninterrupted
 
 
 class Live:
@@ -294,7 +295,8 @@ class Live:
         """Let readers see all batches up to this one."""
         with self._published:
             while self._waiting and self._waiting[0][0] <= number:
-                self.number, self._results = self._waiting.popleft()
+                self.number, self._results = self._waiting[0]
+                self._waiting.popleft()  # last: after Ctrl-C in between it is done again
 
     def _applied(self, edits: Edits, strict: bool, read: float, id: str | None, place: Place | None) -> BatchReport:
         with self.graph.lock:
@@ -403,8 +405,10 @@ class Live:
             self.graph.merge()
 
     def close(self) -> None:
-        self._close_graph()
-        self.log.close()
+        try:
+            self._close_graph()
+        finally:  # after Ctrl-C too: whoever opens the folder next needs its lock
+            uninterrupted(self.log.close)
 
     def _close_graph(self) -> None:
         if self._merger is not None:

@@ -57,7 +57,7 @@ class Logged(Unlogged):
         self._limit = log_size
         if is_store(path):
             raise OptionError(f"log: {path} is a store; name a folder of its own")
-        self._lock = locked(path, "a log", "another stream is writing to this log")
+        self._lock = -1
         self._writer: LogWriter | None = None
         self.notes: list[str] = []
         self._manifest: dict[str, Any] = {}
@@ -66,6 +66,7 @@ class Logged(Unlogged):
         self._since = 0  # bytes of log after the last checkpoint
         self._written, self._seconds = 0, 0.0  # checkpoints
         try:
+            self._lock = locked(path, "a log", "another stream is writing to this log")
             self._open(graph)
         except BaseException:
             self.close()

@@ -180,8 +180,13 @@ class Maintained(ABC):
         """The arrays, by vertex number, that results of the last published batch are made of. Not to be written to."""
 
     @abstractmethod
-    def publish(self) -> tuple[Differences, ...]:
-        """Bring the published arrays up to date; returns what has changed in each of them."""
+    def unpublished(self) -> tuple[Differences, ...]:
+        """What has changed in each of the published arrays. They have room for it from now on; their values are as before."""
+
+    def publish(self, differences: tuple[Differences, ...]) -> None:
+        """Bring the published arrays up to date."""
+        for array, each in zip(self.published(), differences, strict=True):
+            array[each.vertices] = each.new
 
     @abstractmethod
     def near_bytes(self, vertices: int) -> int:

@@ -160,7 +160,7 @@ class MaintainedMonotone(Propagating):
     def published(self) -> tuple[Array, ...]:
         return (self._published,)
 
-    def publish(self) -> tuple[Differences, ...]:
+    def unpublished(self) -> tuple[Differences, ...]:
         n, count = self.graph.vertices, int(self.state.arrays[-1][0])
         if n > self._published.size:
             fresh = with_room(self._published, self._published.size, n)

@@ -1,7 +1,8 @@
 """What readers of a stream see of a program: the arrays of the last batch, and what later batches replaced.
 
 A batch works on arrays of its own. At its end the published arrays are brought up to date, in a moment; a reader waits for that
-moment only. `arrays_at` gives the arrays as they were after an earlier batch, as long as a result of that batch is in use.
+moment only. `arrays_at` gives the arrays as they were after an earlier batch, as long as a result of that batch is in use. What a
+batch replaces is noted before it is replaced, so older results are right wherever an interrupt comes.
 """
 
 from __future__ import annotations
@@ -43,9 +44,10 @@ class Publication:
                         result.make(self.arrays_at(result.number))
                 self._replaced.clear()
             before = self.arrays_at(self._number) if change.removed.size else None
-            self._taken = self.program.publish()
+            self._taken = self.program.unpublished()
             if not change.removed.size:
-                self._replaced.append((change.number, self._taken))
+                self._replaced.append((change.number, self._taken))  # first: Ctrl-C in between must not change older results
+            self.program.publish(self._taken)
             whole = self.program.compares_whole or change.added.size or change.removed.size
             self._earlier = self.current.as_earlier(before) if whole else None
             self._naming = self.program.graph.changing_ids.naming

@@ -11,6 +11,7 @@ from typing import Any
 
 from isthmus.errors import BatchError, StoreError
 from isthmus.graph.advancing import AdvancingGraph
+from isthmus.graph.sealing import unsealed
 from isthmus.stream import checkpoints, records
 from isthmus.stream.acknowledged import Acknowledged
 from isthmus.stream.columns import Kinds
@@ -43,7 +44,7 @@ def manifest_of(folder: Path) -> dict[str, Any]:
     """`stream.json`, checked."""
     if not (folder / NAME).exists():
         raise StoreError(f"{folder}: is not the folder of a stream's log (no {NAME})")
-    facts = checkpoints.sealed_file(folder / NAME, FORMAT, VERSION)
+    facts = unsealed(folder / NAME, FORMAT, VERSION)
     for name, kind in MEMBERS.items():
         if not isinstance(facts.get(name), kind):
             raise StoreError(f"{folder / NAME}: expected a member {name!r} of type {kind.__name__}")

@@ -144,10 +144,9 @@ class MaintainedResiduals(Maintained):
     def published(self) -> tuple[Array, ...]:
         return (self._published,)
 
-    def publish(self) -> tuple[Differences, ...]:
-        before, now = self._published, self._scores()
-        old = np.zeros(now.size)
-        old[: before.size] = before
-        changed = np.flatnonzero(now != old)
-        self._published = now
-        return (Differences(changed.astype(np.uint32), old[changed], now[changed]),)
+    def unpublished(self) -> tuple[Differences, ...]:
+        now = self._scores()
+        if now.size > self._published.size:
+            self._published = np.append(self._published, np.zeros(now.size - self._published.size))
+        changed = np.flatnonzero(now != self._published)
+        return (Differences(changed.astype(np.uint32), self._published[changed], now[changed]),)
