@@ -15,7 +15,8 @@ HEAVY = ("numpy", "numba", "llvmlite", "scipy", "pyarrow", "matplotlib", "typer"
 
 def test_import_networkx_loads_no_more_than_the_description() -> None:
     code = "import sys, networkx; print(*[name for name in sys.modules if name.startswith('isthmus')]); print(*sys.modules)"
-    ours, all_modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    ours, all_modules = done.stdout.splitlines()
     assert set(ours.split()) == {"isthmus", "isthmus.stream", "isthmus.networkx", "isthmus.networkx.info"}
     assert not set(HEAVY) & set(all_modules.split())
 

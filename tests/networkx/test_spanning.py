@@ -29,7 +29,9 @@ def with_ties(kind: Any = nx.Graph, seed: int = 1) -> Any:
 
 @pytest.mark.parametrize("function", EDGES)
 @pytest.mark.parametrize("kind", [nx.Graph, nx.MultiGraph])
-@pytest.mark.parametrize("given", [{}, {"data": False}, {"keys": False}, {"keys": False, "data": False}, {"weight": "label"}, {"weight": None}])
+@pytest.mark.parametrize("given", [
+    {}, {"data": False}, {"keys": False}, {"keys": False, "data": False}, {"weight": "label"}, {"weight": None},
+])  # fmt: skip
 def test_edges(function: Any, kind: Any, given: dict[str, Any]) -> None:
     graph = with_ties(kind)
     assert list(function(graph, backend="isthmus", **given)) == list(function(graph, **given))

@@ -18,8 +18,9 @@ DIRECTED_ONLY = {
     "number_strongly_connected_components", "is_strongly_connected",
 }  # fmt: skip
 EXTRA = {
-    "katz_centrality": {"alpha": 0.01, "tol": 1e-12}, "pagerank": {"tol": 1e-12, "max_iter": 500}, "descendants_at_distance": {"distance": 2},
-    "node_connected_component": {"n": 5}, "shortest_path_length": {"source": 5}, "single_target_shortest_path_length": {"target": 5},
+    "katz_centrality": {"alpha": 0.01, "tol": 1e-12}, "pagerank": {"tol": 1e-12, "max_iter": 500},
+    "descendants_at_distance": {"distance": 2}, "node_connected_component": {"n": 5}, "shortest_path_length": {"source": 5},
+    "single_target_shortest_path_length": {"target": 5},
 }  # fmt: skip
 SOURCE = {"ancestors", "descendants", "descendants_at_distance"}
 
@@ -100,7 +101,8 @@ def test_names_and_loops() -> None:
 
 @pytest.mark.parametrize("at_once", [1, 2, 3, 1 << 20])
 @pytest.mark.parametrize(("sources", "targets", "expected"), [
-    ([0, 0, 1], [1, 2, 2], False), ([0, 0, 2], [1, 1, 2], True), ([0, 1, 2], [3, 3, 3], False), ([2, 0, 2], [1, 3, 1], True), ([], [], False),
+    ([0, 0, 1], [1, 2, 2], False), ([0, 0, 2], [1, 1, 2], True), ([0, 1, 2], [3, 3, 3], False), ([2, 0, 2], [1, 3, 1], True),
+    ([], [], False),
 ])  # fmt: skip
 def test_parallel_edges_are_found(sized: Any, at_once: int, sources: list[int], targets: list[int], expected: bool) -> None:
     graph = ist.read((np.array(sources, int), np.array(targets, int)), vertices=4)

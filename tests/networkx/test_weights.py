@@ -13,7 +13,8 @@ from isthmus.networkx.weights import all_ones, as_weights
 
 
 @pytest.mark.parametrize(("values", "dtype"), [
-    ([1, 2], np.int64), ([True, 3], np.int64), ([np.int32(7), 2], np.int64), ([], np.float64), ([0.5, 2], np.float64), ([np.float32(2)], np.float64),
+    ([1, 2], np.int64), ([True, 3], np.int64), ([np.int32(7), 2], np.int64),
+    ([], np.float64), ([0.5, 2], np.float64), ([np.float32(2)], np.float64),
 ])  # fmt: skip
 def test_numbers(values: list[Any], dtype: Any) -> None:
     weights = as_weights("weight", values)
