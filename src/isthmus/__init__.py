@@ -26,6 +26,7 @@ _WHERE = {
     "session": ("isthmus.runtime.session", "session"),
     "stream": ("isthmus.stream.opening", "stream"),
     "make_workload": ("isthmus.stream.making", "make_workload"),
+    "networkx_graph": ("isthmus.networkx.stored", "networkx_graph"),
     "compare": ("isthmus.runtime.compare", "compare"),
     "compare_streams": ("isthmus.stream.compare", "compare_streams"),
     "plan": ("isthmus.runtime.plan", "plan"),
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from isthmus.graph.subgraph import ego_graph, subgraph
     from isthmus.graph.verify import verify
     from isthmus.link.calibrate import calibrate
+    from isthmus.networkx.stored import networkx_graph
     from isthmus.programs.algorithm import Answer, Option, Runner, Vertex, algorithm
     from isthmus.programs.column import Column
     from isthmus.programs.declared import accumulative, monotone

@@ -1,0 +1,46 @@
+"""The backend as NetworkX sees it: an object with the claimed functions as members, and the conversions and questions beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from isthmus.networkx import centrality, components, paths, reach, spanning, triangles  # noqa: F401  # they claim their functions
+from isthmus.networkx.claims import CLAIMS
+from isthmus.networkx.converting import convert_from_nx, convert_to_nx
+from isthmus.networkx.graph import BackendGraph
+from isthmus.networkx.suite import on_start_tests
+
+FEW_EDGES = 10_000  # measured: with fewer, NetworkX is faster than most conversions, and no call takes it 30 ms
+
+
+class Backend:
+    """What the entry point `networkx.backends` names."""
+
+    convert_from_nx = staticmethod(convert_from_nx)
+    convert_to_nx = staticmethod(convert_to_nx)
+    on_start_tests = staticmethod(on_start_tests)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in CLAIMS:
+            raise AttributeError(f"the backend isthmus has no function {name!r}")
+        return CLAIMS[name].function
+
+    def __dir__(self) -> list[str]:
+        return sorted([*super().__dir__(), *CLAIMS])
+
+    def can_run(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
+        """Whether the backend takes a call, or why not."""
+        if name not in CLAIMS:
+            return f"{name} is not supported"
+        return CLAIMS[name].refusal(args, kwargs) or True
+
+    def should_run(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
+        """Whether a call that NetworkX may direct here, by `nx.config.backend_priority`, is worth a conversion, or why not."""
+        graph = kwargs["G"] if "G" in kwargs else args[0]
+        edges = 0 if isinstance(graph, BackendGraph) else graph.number_of_edges()
+        if not isinstance(graph, BackendGraph) and edges < FEW_EDGES:
+            return f"a graph of {edges} edges is small: NetworkX takes no longer than the conversion"
+        return True
+
+
+BACKEND = Backend()
