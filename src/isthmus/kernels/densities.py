@@ -37,18 +37,52 @@ def mark_dense(first: Any, last: Any, amounts: Any, begins: Any, ends: Any, dens
 
 
 @kernel
-def take_rows(rows: Any, first: Any, last: Any, values: Any, residual: Any, divisors: Any, strengths: Any, shares: Any) -> Any:
-    """As `score_sweeps.take_residuals`, of these vertices. Returns the sums of |value| and of |change of what is sent|."""
-    total = sent = 0.0
-    for i in range(first, last):
-        u = int64(rows[i])
-        before, strength = values[u], strengths[u]
-        after = before + residual[u]
-        residual[u] -= after - before
-        more = after / strength if strength > 0 else 0.0
-        if divisors[u] > 0:
-            more -= before / divisors[u]
-        values[u], divisors[u], shares[u] = after, strength, more
-        total += abs(after)
-        sent += abs(more) * strength
-    return total, sent
+def spread_held(
+    starts: Any, density: Any, most: Any, list_begins: Any, list_ends: Any, begins: Any, ends: Any, targets: Any, weights: Any, values: Any,
+    residual: Any, divisors: Any, strengths: Any, factor: Any, absorber: Any, marks: Any, queue: Any,
+) -> Any:  # fmt: skip
+    """Let vertices whose lists are held send their residuals, with their strengths as divisors: `starts`, in order, and then all that
+    come to at least `density` of |residual| per edge (plus one).
+
+    A list begins:ends is held if it is as long as the whole list, list_begins:list_ends. It ends when no such vertex is left, or after
+    about `most` edges. `marks` is zero, and is left so. Returns the vertices and edges followed, and the sum of |value| of these vertices.
+    """
+    head = edges = vertices = int64(0)
+    used = int64(starts.size)
+    total = 0.0
+    for i in range(used):
+        queue[i] = starts[i]
+        marks[int64(starts[i])] = 1
+    while used > 0 and (edges < most or vertices < starts.size):
+        u = int64(queue[head])
+        head = head + 1 if head + 1 < queue.size else 0
+        used -= 1
+        marks[u] = 0
+        delta, before = residual[u], values[u]
+        residual[u] = 0.0
+        values[u] = before + delta
+        total += abs(values[u])
+        vertices += 1
+        edges += ends[u] - begins[u]
+        x = 0.0
+        if divisors[u] == strengths[u]:
+            x = factor * delta / strengths[u] if strengths[u] > 0 else 0.0
+        else:
+            x = factor * values[u] / strengths[u] if strengths[u] > 0 else 0.0
+            x -= factor * before / divisors[u] if divisors[u] > 0 else 0.0
+            divisors[u] = strengths[u]
+        for e in range(begins[u], ends[u]):
+            v = int64(targets[e])
+            if v == absorber:
+                continue
+            residual[v] += x * weights[e] if weights.size else x
+            length = list_ends[v] - list_begins[v]
+            if marks[v] == 0 and ends[v] - begins[v] == length and abs(residual[v]) >= density * (length + 1):
+                marks[v] = 1
+                at = head + used
+                queue[at if at < queue.size else at - queue.size] = v
+                used += 1
+    for _ in range(used):
+        marks[int64(queue[head])] = 0
+        head = head + 1 if head + 1 < queue.size else 0
+    return vertices, edges, total

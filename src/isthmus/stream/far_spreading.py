@@ -1,11 +1,12 @@
-"""Scores that spread along edges which are far: a batch is answered by few rounds of reading.
+"""Scores that spread along edges which are far: a batch is answered by few reads of all edges, or by the lists of few vertices.
 
-A vertex whose list is read sends its residual and, by the same list, corrects what it has sent with an old divisor. So a round takes the
-vertices that have most of both per edge: all but half of what the bound allows. Either part shrinks by that, the correction since it
-becomes residuals elsewhere, less by the factor. Lists here and there take longer than their edges in bulk, so when a round, with those
-before it, would take as long as a pass over all edges, there is a pass, which sends everything (`stream/sweeping.py`).
+A vertex whose list is near sends its residual and, by the same list, corrects what it has sent with an old divisor. What both come to is
+less afterwards, by the factor. So where few vertices have all of that but half of what the bound allows, their lists are read, and kept
+while they send again and again.
 
-Rounds and passes are runs of `programs/sending.py` by the loop of every run. Sweeps and measuring read all in-edges, piece by piece.
+Otherwise passes over all edges are made, as in `stream/sweeping.py`. A sweep leaves about a tenth of what was there, so that few are
+needed, unless small parts of the graph, like two vertices by themselves, converge slowly. These are then left to their lists. A pass that
+sends is a run of `programs/sending.py` by the loop of every run; sweeps and measuring read all in-edges piece by piece.
 """
 
 from __future__ import annotations
@@ -19,23 +20,35 @@ from isthmus import sizes
 from isthmus.kernels import densities
 from isthmus.programs.program import State
 from isthmus.programs.sending import Sending
-from isthmus.programs.spreading import Sums
+from isthmus.programs.spreading import Spreading, Sums
 from isthmus.runtime.execute import execute
 from isthmus.runtime.options import quiet
+from isthmus.runtime.session import Session
 from isthmus.stream.maintained import Array
+from isthmus.stream.neighbours import Neighbours
 from isthmus.stream.residuals import NO_WEIGHTS, ROUNDING
-from isthmus.stream.spreading import ATTEMPTS, ROOM, MaintainedSpreading
+from isthmus.stream.spreading import ATTEMPTS, ROOM, STUCK, SWEPT, MaintainedSpreading
 from isthmus.stream.sweeping import EPSILON, Passes
 
-FURTHER = 2  # passes that send; if more of them are needed, sweeps take fewer
-ROUNDS = 32  # after which a pass is made: something decays slowly
-UNSENT = 0.5  # of what the bound allows, that a round leaves where it is
-LEAST = 0.1  # of what the bound allows: rounds aim no lower
+SENT = 1.5  # of what the bound allows: a pass that sends mostly leaves less than two thirds, a sweep less than a fifth, unmeasured
+MARGIN = 1.5  # of what the last sweep has left; a sweep that leaves more than expected is found out when it is measured
+SLOW = 0.5  # of the change of the sweep before: what is left is probably in few places
+PART = 2  # of the time of a pass, at most, for lists of few vertices
+UNSENT = 0.5  # of what the bound allows, that stays where it is when lists of few vertices are read
+HALF = 0.5  # of all that is to be sent, at least, is sent by lists of few vertices; else it is not worth it
+LEAST = 0.1  # of what the bound allows: nothing aims lower
 PIECES = 8  # of work, per thread
 
 
 class MaintainedFarSpreading(MaintainedSpreading):
-    """Values, residuals and divisors; no list is kept."""
+    """Values, residuals and divisors, and the lists of few vertices for a moment."""
+
+    def __init__(self, program: Spreading, session: Session, name: str | None = None) -> None:
+        super().__init__(program, session, name)
+        self._neighbours = Neighbours(self)
+
+    def near_bytes(self, vertices: int) -> int:
+        return super().near_bytes(vertices) + self._neighbours.near_bytes(vertices)
 
     def _first_scores(self, start: Array | None) -> None:
         if self.bounds_each:
@@ -51,7 +64,7 @@ class MaintainedFarSpreading(MaintainedSpreading):
         return FarPasses(self)
 
     def _catch_up(self) -> None:
-        """Note what messages are off by. Rounds correct them."""
+        """Note what messages are off by. They are corrected when their lists are read."""
         self.program.off = 0.0 if self.bounds_each else self._lost
         if self._behind.size and not self.program.fixed_divisors:
             self.program.off += float(self._off()[0].sum())
@@ -62,64 +75,96 @@ class MaintainedFarSpreading(MaintainedSpreading):
             super()._go_on()
             return
         self._take_marked()
-        spent = rounds = passes = 0
-        while passes < ATTEMPTS:
+        self._halting, spent = SLOW, 0
+        for _ in range(ATTEMPTS):
             self._catch_up()
             if self._holds() and not self._pressing().size:
                 return
-            spent += self._choose() if rounds < ROUNDS else self.graph.arcs
-            rounds += 1
-            rows = self._take_marked()
-            if spent < self.graph.arcs and rows.size:
-                self._send_some(rows)
+            density, cost = self._choose(self.graph.arcs // PART - spent)
+            if cost:
+                self._spread(density)
+                self._halting, spent = SLOW, spent + cost
             else:
                 self._sweep()
-                passes += 1
+                self._halting, spent = STUCK, 0
 
-    def _is_slow(self, sums: Sums, before: float) -> bool:
-        """Sweeps leave about the square of what passes that send do, and need one pass to measure that."""
-        enough, rate = self.program.enough(sums, 1.0), sums.left / max(before, 1e-300)
-        return rate >= 1 or enough <= 0 or np.log(enough / sums.left) < FURTHER * np.log(rate)
+    def _sweep(self) -> None:
+        """Bring all values up to date by few passes: by sending, if that is probably done at once, else by sweeps."""
+        sums, n, off = self._sums(), self.graph.vertices, self.program.off
+        self.program.off = self._lost  # a pass corrects the others
+        if sums.left + off <= SENT * self.program.enough(Sums(sums.total, 0.0, 0.0), 1.0):
+            self.program.off = off
+            super()._sweep()
+            return
+        values, residual, _, divisors = (array[:n] for array in self.state.arrays)
+        values += residual
+        divisors[:] = self._strength[:n]
+        self._behind, self.program.off = self._behind[:0], 0.0
+        self._sweep_values(self._passes())
+        self.effort.affected += n
+
+    def _sweep_values(self, passes: Passes) -> None:
+        super()._sweep_values(passes)
+        self._expected = MARGIN * self._found
+
+    def _swept_enough(self) -> float:
+        """Sweeps end with residuals that cancel, so the better bound holds."""
+        return self.program.enough(Sums(self._sums().total, 0.0, 0.0), SWEPT)
 
     def _pressing(self) -> Array:
         """Vertices whose messages must be corrected at once."""
         return self._behind[self._off()[1]] if self._behind.size else self._behind
 
-    def _choose(self) -> int:
-        """Mark the vertices that the next round should follow; returns what it costs, in edges that could be read in bulk."""
+    def _choose(self, most: int) -> tuple[float, int]:
+        """From which density on vertices should send, and what reading their lists costs, in edges that could be read in bulk.
+
+        That is at most `most`, and their lists fit in the table. 0: such vertices have less than half of what is to be sent.
+        """
         n, factor, amounts = self.graph.vertices, self.state.params[0], self.state.arrays[2]
         np.abs(self.state.arrays[1][:n], out=amounts[:n])
-        pressing = self._pressing()
+        lists, pressing, sums = self.ends_of("out"), self._pressing(), self._sums()
         if self._behind.size:
             amounts[self._behind] += self._off()[0] / factor
-            self._marks[pressing] = 1
-        lists, sums = self.ends_of("out"), self._sums()
-        bins = np.zeros((3, densities.BINS))
-        densities.sort_by_density(0, n, amounts, *lists, *bins)
+        totals, edges, vertices = np.zeros((3, densities.BINS))
+        densities.sort_by_density(0, n, amounts, *lists, totals, edges, vertices)
         enough = self.program.enough(sums, ROOM) + self.program.off / factor
         enough = max(enough, LEAST * self.program.allowed(sums.total + sums.surplus))
-        at = int(np.searchsorted(np.cumsum(bins[0]), UNSENT * enough, side="right"))
-        if at < densities.BINS:
-            density = float(np.ldexp(1.0, densities.LOWEST + at - 1))
-            self.team.split(lambda a, b: densities.mark_dense(a, b, amounts, *lists, density, self._marks), n)
-        chosen = float(bins[1, at:].sum()) + sizes.now.lone_list * float(bins[2, at:].sum())
-        return int(chosen) + int((lists[1][pressing] - lists[0][pressing] + sizes.now.lone_list).sum())
+        read = from_the_top(edges) + float((lists[1][pressing] - lists[0][pressing]).sum())
+        costs = read + sizes.now.lone_list * (from_the_top(vertices) + pressing.size)
+        at = needed = int(np.searchsorted(np.cumsum(totals), UNSENT * enough, side="right"))
+        while at < densities.BINS and (read[at] > self._neighbours.room or costs[at] > most):
+            at += 1
+        if costs[at] > most or read[at] > self._neighbours.room or (at > needed and totals[at:].sum() < HALF * totals.sum()):
+            return 0.0, 0
+        if at == densities.BINS:
+            return np.inf, int(costs[at])
+        return float(np.ldexp(1.0, densities.LOWEST + at - 1)), 1 + int(costs[at])  # vertices without edges cost nothing
 
-    def _send_some(self, rows: Array) -> None:
-        """Let these vertices send their residuals, with new divisors."""
-        values, residual, shares, divisors = self.state.arrays
-        given = (values, residual, divisors, self._strength, shares)
-        parts = self.in_parts(lambda a, b: densities.take_rows(rows, a, b, *given), rows.size)
-        total, sent = (float(sum(column)) for column in zip(*parts, strict=True))
-        self.effort.edges_read += self.deliver(rows)
-        self.effort.affected += int(rows.size)
-        self._lost += ROUNDING * total + EPSILON * self.state.params[0] * sent
+    def _spread(self, density: float) -> None:
+        """Let vertices with at least this density send, and again whenever they come to it."""
+        n, (values, residual, amounts, divisors) = self.graph.vertices, self.state.arrays
+        whole, (factor, _, absorber) = self.ends_of("out"), self.state.params
+        self.team.split(lambda a, b: densities.mark_dense(a, b, amounts, *whole, density, self._marks), n)
+        self._marks[self._pressing()] = 1
+        rows = self._take_marked()
+        if self._queue.size < n:
+            self._queue = np.empty(self._room, np.uint32)
+        held = (*self._neighbours.of(rows), self._neighbours.weights)
+        scores = (values, residual, divisors, self._strength, factor, absorber)
+        vertices, _, total = densities.spread_held(rows, density, sizes.now.settled_alone, *whole, *held, *scores, self._marks, self._queue)
+        self.effort.affected += int(vertices)
+        self._lost += ROUNDING * float(total)
 
     def deliver(self, start: Array | None) -> int:
         """Let the loop of every run send the shares of these vertices (None: all); returns the edges that it followed."""
         program = Sending(self.program, State(self.state.arrays, start, self.state.params))
         self.session.holdings.follow(self.graph.snapshot)
         return int(execute(program, self.session, quiet, None, None).trace.total("active_edges"))
+
+
+def from_the_top(amounts: Array) -> Array:
+    """The sums of all that follow each entry, with itself; 0 at the end."""
+    return np.append(amounts[::-1].cumsum()[::-1], 0.0)
 
 
 class FarPasses(Passes):

@@ -1,7 +1,7 @@
-"""The neighbours of some vertices at a time, whatever the edges' direction, copied from lists that are far.
+"""The neighbours of some vertices at a time, copied from lists that are far, for programs that read them more than once.
 
-A directed graph has two lists for each vertex, which are read one after the other. Here they lie side by side, for so many vertices as fit
-in a table. It has room for the neighbours of any two vertices.
+Where both directions count, a directed graph has two lists for each vertex, which are read one after the other. Here they lie side by side,
+for so many vertices as fit in a table. It has room for the neighbours of any two vertices.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ class Neighbours:
         self._keeper = keeper
         self._begins, self._ends = np.empty(0, np.int64), np.empty(0, np.int64)
         self._table = np.empty(0, keeper.graph.target_dtype)
+        self._weighted = keeper.reads_weights() and keeper.graph.weighted
+        self.weights = np.empty(0, keeper.graph.weight_dtype if self._weighted else np.int32)  # of the edges in the table
+        self._held = np.empty(0, np.int64)
 
     @property
     def room(self) -> int:
@@ -49,18 +52,25 @@ class Neighbours:
             first = last
 
     def of(self, rows: Array) -> tuple[Array, Array, Array]:
-        """(begins, ends, neighbours) of these ascending vertices, by vertex, however many; they are there until the next are."""
+        """(begins, ends, neighbours) of these ascending vertices, by vertex, however many; they are there until the next are.
+
+        Others have none.
+        """
         degrees, keeper = self.degrees(rows), self._keeper
         self._make_room(int(degrees.sum()))
+        self._begins[self._held] = self._ends[self._held] = 0
+        self._held = rows
         self._ends[rows] = np.cumsum(degrees)
         self._begins[rows] = cursors = self._ends[rows] - degrees
         keeper.effort.edges_read += int(degrees.sum())
         for side in keeper.sides:
             done = 0
-            for some, (begins, ends, targets, _) in keeper.pieces(side, rows):
-                places = cursors[done : done + some.size]
-                gather.pack(targets, begins[some], ends[some] - begins[some], places, self._table, 0, some.size)
-                places += ends[some] - begins[some]
+            for some, (begins, ends, targets, weights) in keeper.pieces(side, rows):
+                places, lengths = cursors[done : done + some.size], ends[some] - begins[some]
+                gather.pack(targets, begins[some], lengths, places, self._table, 0, some.size)
+                if self._weighted:
+                    gather.pack(weights, begins[some], lengths, places, self.weights, 0, some.size)
+                places += lengths
                 done += some.size
         return self._begins, self._ends, self._table
 
@@ -68,11 +78,14 @@ class Neighbours:
         n = self._keeper.graph.vertices
         if self._begins.size < n:
             self._begins, self._ends = np.zeros(n + n // 8, np.int64), np.zeros(n + n // 8, np.int64)
+            self._held = self._held[:0]
         if self._table.size < max(entries, self.room):
             self._table = np.empty(max(entries, self.room), self._table.dtype)
+            self.weights = np.empty(self._table.size if self._weighted else 0, self.weights.dtype)
 
     def near_bytes(self, vertices: int) -> int:
         """Memory of its arrays, with the lists that there are now."""
         sides = [self._keeper.ends_of(side) for side in self._keeper.sides]
         longest = 2 * sum(int((ends - begins).max(initial=0)) for begins, ends in sides)
-        return INDEX * (vertices + vertices // 8) + self._table.itemsize * max(vertices // SHARE, sizes.now.least_table, longest)
+        entry = self._table.itemsize + (self.weights.itemsize if self._weighted else 0)
+        return INDEX * (vertices + vertices // 8) + entry * max(vertices // SHARE, sizes.now.least_table, longest)

@@ -40,23 +40,23 @@ class Qualification:
         facts = keeper.facts()
         self._vertices, self._largest_degree = facts.vertices, int(facts.lists.degrees(np.int64).max(initial=1))
         self._whole = isinstance(program, Monotone) and program.dtype(facts) is np.int64
-        self.weights = self._some_weights()
+        self.weights = self._some_weights(keeper)
         counter = self.counterexample(self.weights)
         if counter:
             raise rule(program.message, f"cannot be kept current: {counter}")
 
-    def _some_weights(self) -> list[Any]:
+    def _some_weights(self, keeper: Maintained) -> list[Any]:
         """The least and the largest weight, and some between."""
         if not self.program.reads_weights() or not self._graph.weighted:
             return [1]
-        begins, ends, _, weights = self._graph.sides["out"].arrays()
         parts = []
-        for first in range(0, self._graph.vertices, PIECE):
-            low, high = (array[first : min(first + PIECE, self._graph.vertices)] for array in (begins, ends))
-            lengths = high - low
-            at = np.repeat(high - np.cumsum(lengths), lengths) + np.arange(lengths.sum())
-            if at.size:
-                parts.append(extremes(weights[at], WIDTH))
+        for begin, end, (begins, ends, _, weights) in keeper.all_pieces("out"):
+            for first in range(begin, end, PIECE):
+                low, high = (array[first : min(first + PIECE, end)] for array in (begins, ends))
+                lengths = high - low
+                at = np.repeat(low - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+                if at.size:
+                    parts.append(extremes(weights[at], WIDTH))
         return few(np.unique(np.concatenate(parts))) if parts else [1, 2]
 
     def refuse(self, change: Change) -> None:

@@ -48,6 +48,8 @@ class MaintainedSpreading(MaintainedResiduals):
     program: Spreading
     compares_whole = True  # many are scaled
     more_bytes = 8 + 8  # the strength and how inexact it is
+    _halting = STUCK  # of the change of the sweep before: then sweeps end
+    _expected, _found = LEFT, LEFT  # of the change of a sweep, left as residuals: what is expected, and what was measured last
 
     def __init__(self, program: Spreading, session: Session, name: str | None = None) -> None:
         super().__init__(session)
@@ -267,15 +269,11 @@ class MaintainedSpreading(MaintainedResiduals):
             before = self._send(passes)
             if self._holds():
                 break
-            if self._is_slow(self._sums(), before):
+            if self._sums().left > SLOW * before:
                 self._sweep_values(passes)
                 return
         self._take_marked()
         self.effort.edges_read += passes.edges
-
-    def _is_slow(self, sums: Sums, before: float) -> bool:
-        """Whether a pass that sends has left so much of what was there that sweeps take less time."""
-        return sums.left > SLOW * before
 
     def _send(self, passes: Passes) -> float:
         """Send all residuals on, and correct all messages; returns what residuals and corrections may have been, in sum."""
@@ -291,22 +289,27 @@ class MaintainedSpreading(MaintainedResiduals):
     def _sweep_values(self, passes: Passes) -> None:
         """Sweep until the bound holds, or rounding lets nothing improve."""
         facts = self.facts()
-        own, fraction, change = self.program.first_residuals(facts), LEFT, np.inf
+        own, fraction, change = self.program.first_residuals(facts), self._expected, np.inf
         passes.share_out()
         while True:
             before, change = change, passes.sweep(own)
             passes.balanced(lambda total, stuck: self.program.balance(total, stuck, facts))
-            enough, stuck = SWEPT * self.program.allowed(self._sums().total), change >= STUCK * before
+            enough, stuck = self._swept_enough(), change >= self._halting * before
             if fraction * change > enough and not stuck:
                 continue
             passes.measure(own)
             left = self._sums().left
+            self._found = left / max(change, 1e-300)
             if left <= enough or stuck:
                 break
-            fraction = max(fraction, left / max(change, 1e-300))
+            fraction = max(fraction, self._found)
         self._take_marked()
         self._measured(passes)
         self.program.off = self._lost
+
+    def _swept_enough(self) -> float:
+        """The sum of residuals at which sweeps end."""
+        return SWEPT * self.program.allowed(self._sums().total)
 
     def _holds(self) -> bool:
         program, sums = self.program, self._sums()
