@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import importlib.machinery
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -246,3 +249,12 @@ def test_a_format_of_another_package_may_read_what_ours_refuse(install, tmp_path
     (tmp_path / "g.mtx").write_text("1 2\n")
     with pytest.raises(GraphFormatError, match="Matrix Market"):
         ist.read(tmp_path / "g.mtx")
+
+
+def test_a_file_of_the_package_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: object, path: str) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+
+    monkeypatch.setattr(importlib.machinery.SourceFileLoader, "get_data", fail)
+    with pytest.raises(OSError, match=r"Input/output error: '.*engines/\w+\.py'"):
+        plugins.declarations("isthmus.engines", "Engine")

@@ -57,11 +57,19 @@ def declarations(package: str, kind: str) -> list[Declared]:
     found: list[Declared] = []
     for info in pkgutil.iter_modules(folder_of(package)):
         spec = info.module_finder.find_spec(info.name, None)
-        source = spec.loader.get_source(info.name) if spec is not None and spec.loader is not None else None  # type: ignore[attr-defined]
+        source = source_of(spec.loader, info.name) if spec is not None and spec.loader is not None else None
         candidate = source is not None and re.search(rf"= {kind}\(|\({kind}\)|^@{kind}\b", source, re.MULTILINE)
         for statement in ast.parse(source).body if source is not None and candidate else ():
             found += declared_by(statement, f"{package}.{info.name}", kind)
     return found
+
+
+def source_of(loader: Any, name: str) -> str | None:
+    """The source of a module; None: it has none. Raises OSError if it cannot be read."""
+    try:
+        return loader.get_source(name)  # type: ignore[no-any-return]
+    except ImportError as error:
+        raise (error.__cause__ if isinstance(error.__cause__, OSError) else error) from None
 
 
 def declared_by(statement: ast.stmt, module: str, kind: str) -> Iterator[Declared]:

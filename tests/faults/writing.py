@@ -37,6 +37,7 @@ FAULTS = ("once", "persistent", "SIGINT", "SIGTERM")
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EROFS, errno.EDQUOT)
 IN_PLACE = "the new contents are there"  # said if a rename can neither be synced nor undone, as all calls fail
 MAY_BE_DONE = (0, 130, 143, -signal.SIGKILL)  # exit codes: a signal may come after the end of the work
+READS = ("read", "pread64", "preadv", "newfstatat", "fstat", "statx", "getdents64", "lseek", "openat")
 PATIENCE = 20.0  # seconds until a command counts as hanging
 SOON = 1.5  # seconds for a command to end after a signal; 1 s of its own, the rest for a busy machine
 
@@ -261,7 +262,12 @@ def examined(
 
 
 def told(fault: Fault | Strike, printed: str) -> bool:
-    """Whether the command said that it cannot take away the new contents again. It can after a single fault."""
+    """Whether the command said that it cannot take away the new contents again, which it can after a single fault.
+
+    Or that all was done, and its summary could not be printed, or the new store not be read for it.
+    """
+    if isinstance(fault, Strike):
+        return fault.call in READS or "error: input or output: " in printed
     return fault.kind == "persistent" and IN_PLACE in printed
 
 

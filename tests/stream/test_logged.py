@@ -339,14 +339,15 @@ def test_a_half_applied_batch_is_neither_saved_nor_read(tmp_path: Path, path: is
     live = opened(tmp_path / "d", path)
     monkeypatch.setattr(live.graph, "renumber", stop)
     with pytest.raises(KeyboardInterrupt):
-        live.apply(remove_vertices=[2])
+        live.apply(remove_vertices=[2], id="a")
     save, search = (lambda: live.save(tmp_path / "s.isthmus")), (lambda: ist.bfs(live.graph, 0))
-    for use in (live.checkpoint, save, search, lambda: live.graph.neighbors(0)):
+    again = lambda: live.apply(remove_vertices=[2], id="a")  # noqa: E731  # the log has it; this stream cannot show it
+    for use in (live.checkpoint, save, search, lambda: live.graph.neighbors(0), live.graph.frozen, live.graph.info, again):
         with pytest.raises(ist.BatchError, match="a batch was stopped while it was applied"):
             use()
     live.close()
-    with opened(tmp_path / "d") as again:
-        assert again.number == 1 and 2 not in again.graph
+    with opened(tmp_path / "d") as anew:
+        assert anew.number == 1 and 2 not in anew.graph and anew.apply(remove_vertices=[2], id="a").repeated
 
 
 def test_a_fork_cannot_write(tmp_path: Path, path: ist.Graph) -> None:

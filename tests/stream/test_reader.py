@@ -6,7 +6,10 @@ Tests `stream/reader.py`, and a store that is replaced while it is read (`graph/
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,9 @@ import pytest
 import isthmus as ist
 from isthmus.stream import reader
 from isthmus.stream.segments import found as segments_in
+
+pytestmark = pytest.mark.timeout(300)
+SECONDS = 25.0  # in which threads must have met
 
 
 def reading(folder: Path, **options: Any) -> Any:
@@ -90,7 +96,7 @@ def test_damage_is_an_error_for_readers_too(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_store_that_is_replaced_while_it_is_read(tmp_path: Path) -> None:
     """Opening and running, beside a writer that replaces the store: each run answers for one of the two graphs."""
-    path, over, wrong = tmp_path / "g.isthmus", threading.Event(), list[Any]()
+    path, over, wrong, seen = tmp_path / "g.isthmus", threading.Event(), list[Any](), list[int]()
     sizes = (40, 70)
     ist.generate("path", path, vertices=sizes[0], threads=1).close()
 
@@ -98,16 +104,120 @@ def test_a_store_that_is_replaced_while_it_is_read(tmp_path: Path) -> None:
         while not over.is_set():
             try:
                 with ist.open(path) as graph:
+                    before = replaced[0]
                     found = int(ist.bfs(graph, 0, threads=1, memory="1%").filled().max())
                     if found + 1 not in sizes or found + 1 != graph.vertices:
                         wrong.append(found)
+                    if replaced[0] > before:  # a replacement began or ended meanwhile
+                        seen.append(found)
             except Exception as error:
                 wrong.append(error)
 
+    replaced, end = [0], time.monotonic() + SECONDS
     thread = threading.Thread(target=read)
     thread.start()
-    for number in range(12):
-        ist.generate("path", path, vertices=sizes[number % 2], overwrite=True, threads=1).close()
+    while not wrong and len(seen) < 5 and time.monotonic() < end:
+        replaced[0] += 1
+        ist.generate("path", path, vertices=sizes[replaced[0] % 2], overwrite=True, threads=1).close()
     over.set()
     thread.join()
     assert not wrong
+    assert seen, "no run overlapped a replacement: this shows nothing"
+
+
+WRITER = """
+import sys, isthmus as ist
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(int(sys.argv[3])):
+    try:
+        ist.generate("path", sys.argv[1], vertices=int(sys.argv[2]), overwrite=True, threads=1).close()
+        print("done", flush=True)
+    except ist.IsthmusError as error:
+        print(f"refused: {error}", flush=True)
+"""
+CLIENT = """
+import sys, isthmus as ist
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(int(sys.argv[3])):
+    try:
+        with ist.stream(log=sys.argv[1], threads=1) as live:
+            print("done", live.apply(inserts=[(0, 1000 * int(sys.argv[2]) + number)]).number, flush=True)
+    except ist.StoreError as error:
+        print(f"refused: {error}", flush=True)
+"""
+
+
+def beside(code: str, path: Path, names: tuple[int, int], times: int) -> list[list[str]]:
+    """What two processes print that do the same at the same time."""
+    started = [
+        subprocess.Popen([sys.executable, "-c", code, path, str(name), str(times)], stdin=-1, stdout=-1, text=True)
+        for name in names
+    ]
+    for each in started:
+        assert each.stdout is not None and each.stdout.readline() == "ready\n"
+    for each in started:
+        assert each.stdin is not None
+        each.stdin.write("go\n")
+        each.stdin.flush()
+    printed = [each.communicate(timeout=120)[0].splitlines() for each in started]
+    assert [each.returncode for each in started] == [0, 0]
+    return printed
+
+
+def test_two_processes_that_replace_a_store(tmp_path: Path) -> None:
+    """Whoever comes last wins, or is refused; the store is always one of the two, whole, and nothing is left."""
+    path, sizes = tmp_path / "g.isthmus", (40, 70)
+    ist.generate("path", path, vertices=sizes[0], threads=1).close()
+    printed = beside(WRITER, path, sizes, 25)
+    assert all(line == "done" or line.startswith("refused: ") for lines in printed for line in lines)
+    assert all("done" in lines for lines in printed)
+    with ist.open(path) as graph:
+        assert graph.vertices in sizes and ist.verify(path).ok
+    assert os.listdir(tmp_path) == ["g.isthmus"]
+
+
+def test_two_processes_that_write_to_a_log(tmp_path: Path) -> None:
+    """Only one at a time has the folder; every batch that was acknowledged is there, and each number was given once."""
+    folder = tmp_path / "d"
+    ist.stream(ist.read(([0], [1])), log=folder, threads=1).close()
+    done, refused = list[tuple[int, int]](), 0
+    for attempt in range(10):
+        printed = beside(CLIENT, folder, (10 * attempt + 1, 10 * attempt + 2), 20)
+        for client, lines in zip((10 * attempt + 1, 10 * attempt + 2), printed, strict=True):
+            for number, line in enumerate(lines):
+                if line.startswith("done "):
+                    done.append((int(line.split()[1]), 1000 * client + number))
+                else:
+                    assert "another stream is writing to this log" in line
+                    refused += 1
+        if refused:
+            break
+    assert refused, "the two never met: this shows nothing"
+    assert sorted(number for number, _ in done) == list(range(1, len(done) + 1))
+    with reading(folder) as live:
+        assert live.number == len(done) and set(live.graph.neighbors(0).tolist()) == {1, *(target for _, target in done)}
+
+
+READER = """
+import sys, isthmus as ist
+print("ready", flush=True)
+seen = set()
+while len(seen) < 6:
+    with ist.stream(log=sys.argv[1], read_only=True, threads=1) as live:
+        assert live.graph.degree(0) == live.number + 1 and not live.check()
+        seen.add(live.number)
+print("done", flush=True)
+"""
+
+
+def test_a_reading_process_beside_checkpoints(tmp_path: Path) -> None:
+    """A reader in another process, until it has seen six batches, beside a writer that writes a checkpoint after each."""
+    with ist.stream(ist.read(([0], [1])), [ist.BFS(source=0)], log=tmp_path, threads=1) as live:
+        reader = subprocess.Popen([sys.executable, "-c", READER, tmp_path], stdout=subprocess.PIPE, text=True)
+        end = time.monotonic() + 4 * SECONDS
+        while reader.poll() is None and time.monotonic() < end:
+            live.apply(inserts=[(0, live.number + 2)])
+            live.checkpoint()
+        assert reader.communicate(timeout=SECONDS)[0].splitlines() == ["ready", "done"]

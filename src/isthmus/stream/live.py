@@ -267,6 +267,7 @@ class Live:
     ) -> BatchReport:
         """Apply a batch whose rows are in order of arrival. `read`: seconds of reading them; `place`: where they end in a file."""
         with self._lock:
+            self._refuse_if_broken()  # also if the log has the batch: this stream does not show it
             repeated = self.log.repeats(edits, id)
             report = self._applied(edits, strict, read, id, place) if repeated is None else BatchReport.of_repeated(repeated)
         start = clock()

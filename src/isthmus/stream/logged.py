@@ -44,6 +44,7 @@ from isthmus.stream.recovery import FORMAT, NAME, VERSION, Recovered, manifest_o
 from isthmus.stream.remembered import recalled, remembered
 from isthmus.stream.sources import Updates
 from isthmus.stream.unlogged import Unlogged
+from isthmus.threads import uninterrupted
 
 LEAST_LOG = 64 << 20  # bytes of log that are worth a checkpoint
 KEPT = 2  # checkpoints
@@ -66,11 +67,14 @@ class Logged(Unlogged):
         self._since = 0  # bytes of log after the last checkpoint
         self._written, self._seconds = 0, 0.0  # checkpoints
         try:
-            self._lock = locked(path, "a log", "another stream is writing to this log")
+            uninterrupted(self._take_lock)  # Ctrl-C must not leave it taken
             self._open(graph)
         except BaseException:
             self.close()
             raise
+
+    def _take_lock(self) -> None:
+        self._lock = locked(self.path, "a log", "another stream is writing to this log")
 
     def _open(self, graph: Graph | None) -> None:
         self._is_new = not (self.path / NAME).exists()
