@@ -160,14 +160,14 @@ class OverlayGraph(AdvancingGraph):
 
     def frozen(self) -> Graph:
         """The graph as it is now, in a store without a name, which is gone when it is closed."""
-        with self.lock:
+        with self.reading():
             return scratch_store(self.snapshot, self._reader, self.folder)
 
     def save(self, path: str | Path, overwrite: bool = False) -> None:
         """Write the graph as it is now into a store."""
         from isthmus.graph.build import store_again  # late: it imports graphs
 
-        with self.lock:
+        with self.reading():
             if self.snapshot.order == "natural":
                 merged(self.snapshot, self._reader, path, overwrite).close()
                 return
