@@ -100,6 +100,13 @@ def test_one_kept_graph_serves_several_weights() -> None:
     assert found == [3, 5, 1, 1]
 
 
+def test_graphs_with_neighbours_of_their_own_are_left_to_networkx() -> None:
+    """NetworkX's AntiGraph has the edges of a graph, and the neighbours of its complement."""
+    graph = nx.algorithms.approximation.kcomponents._AntiGraph(nx.path_graph(5))
+    with pytest.raises(NotImplementedError, match="_AntiGraph has neighbours of its own"):
+        convert_from_nx(graph)
+
+
 def test_a_conversion_can_be_handed_over() -> None:
     there = convert_from_nx(nx.path_graph(3))
     assert nx.single_source_shortest_path_length(there, 0) == {0: 0, 1: 1, 2: 2}

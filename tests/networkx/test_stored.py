@@ -89,7 +89,7 @@ def test_names_and_loops() -> None:
     assert nx.single_source_shortest_path_length(here, "x") == {"x": 0, "y": 1, "z": 2, "w": 3}
     assert nx.shortest_path_length(here, "x", "w") == 3
     assert list(nx.connected_components(here)) == [{"w", "x", "y", "z"}]
-    with pytest.raises(nx.NodeNotFound, match="Node 5 is not in the graph"):
+    with pytest.raises(nx.NodeNotFound, match="Source 5 is not in G"):
         nx.single_source_shortest_path_length(here, 5)
     with pytest.raises(nx.NetworkXNotImplemented, match="self loops"):
         nx.core_number(here)

@@ -24,6 +24,8 @@ def convert_from_nx(
     """A graph of the backend with the edge attributes in `edge_attrs` (names and defaults), or with all."""
     if isinstance(graph, BackendGraph):
         return graph
+    if type(graph).__getitem__ is not nx.Graph.__getitem__:
+        raise NotImplementedError(f"{type(graph).__name__} has neighbours of its own, which its edges do not tell")
     nodes, multigraph = list(graph), graph.is_multigraph()
     sources, targets, keys, data = edges_of(graph, preserve_edge_attrs)
     numbers = dict(zip(nodes, range(len(nodes)), strict=True))

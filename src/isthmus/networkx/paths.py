@@ -27,7 +27,7 @@ def single_source_shortest_path_length(G: BackendGraph, source: Any, cutoff: flo
 
 @claimed(reversible)
 def single_target_shortest_path_length(G: BackendGraph, target: Any, cutoff: float | None = None) -> Lengths:
-    return steps(G.turned(), known(G, target), cutoff)
+    return steps(G.turned(), known(G, target, "Target"), cutoff)
 
 
 @claimed()
@@ -81,17 +81,17 @@ def shortest_path_length(
         raise ValueError(f"method not supported: {method}")
     if source is not None and target is not None:
         if weight is None:
-            known(G, target)
+            known(G, target, "Target")
         return length_between(G, source, target, weight)
     if source is not None:
         return lengths(G, known(G, source), weight)
-    return from_everywhere(G, weight) if target is None else lengths(G.turned(), known(G, target), weight)
+    return from_everywhere(G, weight) if target is None else lengths(G.turned(), known(G, target, "Target"), weight)
 
 
-def known(G: BackendGraph, node: Any) -> Any:
+def known(G: BackendGraph, node: Any, what: str = "Source") -> Any:
     """The node, or NetworkX's error if the graph does not have it."""
     if node not in G:
-        raise nx.NodeNotFound(f"Node {node} is not in the graph")
+        raise nx.NodeNotFound(f"{what} {node} is not in G")
     return node
 
 

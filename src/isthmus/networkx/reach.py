@@ -15,7 +15,7 @@ from isthmus.networkx.paths import known
 
 @claimed()
 def has_path(G: BackendGraph, source: Any, target: Any) -> bool:
-    known(G, source), known(G, target)
+    known(G, source), known(G, target, "Target")
     _, reached = distances_from(G, source)
     return bool(reached[G.place(target)])
 
