@@ -103,5 +103,6 @@ def test_every_imported_package_is_installed_with_isthmus():
     project = tomllib.loads((SOURCE.parent.parent / "pyproject.toml").read_text())["project"]
     installed = {re.match(r"[\w-]+", each)[0] for each in project["dependencies"]}
     needed = {name.split(".")[0] for path in MODULES for name in imported(path)} - set(sys.stdlib_module_names) - {"isthmus"}
-    needed -= {"polars", "markupsafe", "llvmlite"}  # asked for by name (`to_polars`); parts of jinja2 and of numba
+    needed -= {"polars", "networkx"}  # asked for by name (`to_polars`, `to_networkx`)
+    needed -= {"markupsafe", "llvmlite"}  # parts of jinja2 and of numba
     assert needed <= installed

@@ -15,7 +15,7 @@ if __name__ == "__main__":
 import typer
 
 import isthmus
-from isthmus.cli import calibrate, compare, demo, generate, graphs, plan, run, stream
+from isthmus.cli import calibrate, compare, demo, export, generate, graphs, plan, run, stream
 from isthmus.errors import IsthmusError
 from isthmus.kernels import compiling
 from isthmus.messages import in_shell
@@ -28,6 +28,7 @@ app = typer.Typer(
 )  # fmt: skip
 generate.register(app)
 graphs.register(app)
+export.register(app)
 run.register(app)
 compare.register(app)
 plan.register(app)
