@@ -24,7 +24,9 @@ DeviceOption = Annotated[str, typer.Option(help="auto, cpu, or model:NAME for a 
 WithoutOption = Annotated[
     str | None, typer.Option(metavar="PART,PART...", help="Parts of a recipe to switch off, such as cache. Answers stay the same.")
 ]
-OutputOption = Annotated[Path | None, typer.Option("-o", "--output", help="Write the result: NAME.parquet, .csv or .npy.")]
+OutputOption = Annotated[
+    Path | None, typer.Option("-o", "--output", help="Write the result: NAME.parquet, .csv or .npy; - for CSV on standard output.")
+]
 ReportOption = Annotated[Path | None, typer.Option(help="Write an HTML report of the run: NAME.html.")]
 VerifyOption = Annotated[bool, typer.Option("--verify/--no-verify", help="Compare every block of edges that is read with its checksum.")]
 CheckpointOption = Annotated[
@@ -55,9 +57,12 @@ def act(
     from isthmus.runtime.public import function_of
     from isthmus.runtime.repeat import from_shell
 
-    if output is not None and output.suffix.lower() not in (".parquet", ".csv", ".npy"):
+    to_stdout = output is not None and str(output) == "-"
+    if to_stdout and json:
+        raise OptionError("-o -: the result and --json would both go to standard output; give the result a file")
+    if output is not None and not to_stdout and output.suffix.lower() not in (".parquet", ".csv", ".npy"):
         raise OptionError(f"{output}: expected a name that ends in .parquet, .csv or .npy")
-    if output is not None and not output.absolute().parent.is_dir():
+    if output is not None and not to_stdout and not output.absolute().parent.is_dir():
         refuse_address(output, "a result")
         raise OptionError(f"{output.parent}: no such folder")
     if report is not None:
@@ -73,7 +78,10 @@ def act(
             verify=verify, watch=watch.seen, say=watch.say,
             checkpoint=checkpoint, checkpoint_every=checkpoint_every, restart=restart, keep_checkpoint=True,
         )  # fmt: skip
-    if output is not None:
+    if to_stdout:
+        result.write_csv(sys.stdout.buffer)
+        sys.stdout.buffer.flush()  # here, where an error of a closed pipe is still handled
+    elif output is not None:
         result.save(output)
     if report is not None:
         result.report(report)
@@ -84,7 +92,8 @@ def act(
         return
     summary = result.summary()
     written = [("written", str(path)) for path in (output, report) if path is not None]
-    facts(f"{summary['algorithm']} on {store}, {summary['policy']}", result.describe() + written)
+    if not to_stdout:
+        facts(f"{summary['algorithm']} on {store}, {summary['policy']}", result.describe() + written)
     for note in result.trace.notes:
         warn(note)
 

@@ -69,4 +69,5 @@ def from_networkx(graph: Any, weight: str | None = "weight", **options: Any) -> 
 
     if not is_networkx(graph):
         raise OptionError(f"from_networkx: expected a NetworkX graph, got {type(graph).__name__}")
-    return read(graph, weight=naming.NONE if weight is None else weight, **options)
+    chosen = {None: naming.NONE, "weight": None}.get(weight, weight)  # `weight` need not be there
+    return read(graph, weight=chosen, **options)

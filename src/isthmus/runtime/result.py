@@ -24,13 +24,14 @@ from isthmus.graph.snapshot import Snapshot
 from isthmus.memory import format_size
 from isthmus.programs.algorithm import Answer
 from isthmus.programs.column import Column, Holds, column_of
+from isthmus.runtime.interchange import Interchange
 from isthmus.runtime.trace import Trace
 
 Array = np.ndarray[Any, Any]
 LONGEST_INTEGER = np.dtype("U20")  # as text
 
 
-class Result:
+class Result(Interchange):
     """The result of an algorithm. `values` is its main column as an array.
 
     It keeps the graph's ids, so it stays valid when the graph is closed or replaced.
@@ -194,7 +195,7 @@ class Result:
         If writing fails, no partial file is left.
         """
         path = path_of("save", path)
-        writers = {".parquet": self._save_parquet, ".csv": self._save_csv, ".npy": self._save_npy}
+        writers = {".parquet": self._save_parquet, ".csv": self.write_csv, ".npy": self._save_npy}
         if path.suffix.lower() not in writers:
             raise OptionError(f"{path}: expected a name that ends in {', '.join(writers)}")
         refuse_address(path, "a result")
@@ -210,13 +211,6 @@ class Result:
 
         # Arrow's own pool keeps what was freed.
         with pq.ParquetWriter(file, self._batch(0, 0).schema, memory_pool=pa.system_memory_pool()) as writer:
-            for batch in self._batches():
-                writer.write_batch(batch)
-
-    def _save_csv(self, file: BinaryIO) -> None:
-        import pyarrow.csv as pc
-
-        with pc.CSVWriter(file, self._batch(0, 0).schema) as writer:
             for batch in self._batches():
                 writer.write_batch(batch)
 

@@ -39,7 +39,7 @@ WORD = re.compile(rb'"[^"]*"|\S+')
 MARK = b"\xef\xbb\xbf"  # byte order mark: some programs write it before UTF-8 text
 CODECS = {".gz": "gzip", ".zst": "zstd"}
 UNWRITABLE = r'["\n\r]'  # what no quoted field may hold
-RISKY = r"^[#%]|^\s|\s$|\t|^$"  # what a field without quotes may not hold
+RISKY = r"^[#%]|^\s|\s$|[\t,]|^$"  # what a field without quotes may not hold
 
 
 class BadLine(Exception):
@@ -66,21 +66,22 @@ def save(edges: Outgoing, file: BinaryIO) -> None:
     for batch in edges.tables():
         if ones:
             batch = batch.append_column("weight", pa.repeat(pa.scalar(1), batch.num_rows))
-        quoting = "needed" if comma else quoting_of(batch, edges.name) if strings else "none"
+        quoting = quoting_of(batch, edges.name, comma) if strings else "none"
         pc.write_csv(batch, file, pc.WriteOptions(include_header=False, delimiter=separator, quoting_style=quoting))
 
 
-def quoting_of(batch: Any, name: str) -> str:
-    """How string ids are quoted in lines of tab-separated fields; an error for an id that no such line can hold."""
+def quoting_of(batch: Any, name: str, comma: bool) -> str:
+    """Whether string ids are quoted: all of a batch, if one needs it. An error for an id that lines of tab-separated fields cannot hold."""
     import pyarrow.compute as pc
 
     risky = False
     for column in (batch.column("source"), batch.column("target")):
         bad = column.filter(pc.match_substring_regex(column, UNWRITABLE))
-        if len(bad):
+        risky |= bool(len(bad))
+        if len(bad) and not comma:
             raise OptionError(f"{name}: the id {bad[0].as_py()!r} has a quote or a line break; write .csv or .parquet, which can hold it")
         risky |= bool(pc.any(pc.match_substring_regex(column, RISKY)).as_py())
-    return "all_valid" if risky else "none"
+    return "needed" if risky else "none"
 
 
 TEXT = Format(
@@ -288,12 +289,12 @@ class TextSource(EdgeSource):
         return names.index(wanted)
 
     def _guess(self, lines: list[bytes]) -> Any:
-        """Integers, if at least half of the first lines hold two."""
-        whole = 0
-        for line in lines:
-            ends = self._ends(line)
-            whole += len(ends) == 2 and all(INTEGER.fullmatch(field) for field in ends)
-        return "int" if 2 * whole >= len(lines) else "string"
+        """Integers, if at least half of the first lines hold two. Lines that will be skipped do not count."""
+        ends = [self._ends(line) for line in lines]
+        if self.options.missing == "skip":
+            ends = [pair for pair in ends if not set(pair) & {b"", b'""'}]
+        whole = sum(len(pair) == 2 and all(INTEGER.fullmatch(field) for field in pair) for pair in ends)
+        return "int" if 2 * whole >= len(ends) else "string"
 
     def blocks(self, pool: Pool) -> Iterator[EdgeBlock]:
         self._flags = self._skipped = 0
