@@ -6,10 +6,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
 
@@ -130,9 +128,8 @@ def test_options_for_other_inputs_are_not_ignored(what: Any, options: dict[str, 
 
 
 @pytest.mark.parametrize(("what", "message"), [
-    (nx.path_graph(3), r"cannot read edges from Graph; read it with isthmus.read\(networkx.to_pandas_edgelist\(graph\), directed=False\)"),
     (np.zeros((4, 4)), r"an adjacency matrix is read as a sparse one: isthmus\.read\(scipy\.sparse\.csr_array\(matrix\)\)"),
-    (pl.DataFrame({"source": [1], "target": [2]}).lazy(), r"cannot read edges from LazyFrame; collect\(\) it first"),
+    ([[0, 1], [1, 2]], r"a list of lists could mean rows or columns; give a list of tuples \(source, target\[, weight\]\)"),
 ])  # fmt: skip
 def test_objects_that_are_read_otherwise(what: Any, message: str) -> None:
     with pytest.raises(OptionError, match=message):

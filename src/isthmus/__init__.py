@@ -20,6 +20,9 @@ _WHERE = {
     "ingest": ("isthmus.graph.build", "ingest"),
     "read": ("isthmus.graph.build", "read"),
     "generate": ("isthmus.graph.build", "generate"),
+    "export": ("isthmus.graph.export", "export"),
+    "from_networkx": ("isthmus.graph.convert", "from_networkx"),
+    "coordinates": ("isthmus.graph.formats.coordinates", "coordinates"),
     "verify": ("isthmus.graph.verify", "verify"),
     "calibrate": ("isthmus.link.calibrate", "calibrate"),
     "run": ("isthmus.runtime.public", "run"),
@@ -75,6 +78,9 @@ if TYPE_CHECKING:
         UnknownVertexError,
     )
     from isthmus.graph.build import generate, ingest, read
+    from isthmus.graph.convert import from_networkx
+    from isthmus.graph.export import export
+    from isthmus.graph.formats.coordinates import coordinates
     from isthmus.graph.graph import Graph
     from isthmus.graph.graph import open_graph as open
     from isthmus.graph.subgraph import ego_graph, subgraph

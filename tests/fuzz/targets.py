@@ -23,12 +23,20 @@ from isthmus.graph.formats import FORMATS
 
 CORPUS = Path(__file__).parent / "corpus"
 OPTIONS: dict[str, list[dict[str, object]]] = {  # options that lead to other code; one set is drawn for each input
-    "text": [{}, {}, {"weight": 3}, {"header": True}, {"ids": "string"}, {"vertices": 50}, {"allow_negative": True, "weight": 3}],
+    "text": [{}, {}, {"weight": 3}, {"header": True}, {"ids": "string"}, {"vertices": 50}, {"allow_negative": True, "weight": 3},
+             {"missing": "skip"}],
     "adjacency": [{}, {"vertices": 50}],
     "graphalytics": [{}],
     "gapbs": [{}, {"allow_negative": True}],
     "parquet": [{}, {"ids": "string"}, {"weight": "none"}],
     "arrow": [{}, {"ids": "string"}, {"weight": "none"}],
+    "matrix-market": [{}, {"weight": "none"}, {"allow_negative": True}],
+    "dimacs": [{}, {"weight": "none"}],
+    "galois": [{}, {"edge_type": "float32"}, {"weight": "none"}],
+    "subway": [{}],
+    "ligra": [{}, {"allow_negative": True}],
+    "metis": [{}],
+    "graphml": [{}, {"ids": "string"}, {"weight": "none"}],
     "isthmus": [{}, {"directed": False}, {"parallel": "drop"}],
 }
 

@@ -28,8 +28,8 @@ def named() -> Any:
     ("g.isthmus", r"bfs: expected a graph, got the path 'g\.isthmus'; open it with isthmus\.open\('g\.isthmus'\)"),
     (Path("edges.csv"), r"bfs: expected a graph, got the path 'edges\.csv'; read it with isthmus\.read\('edges\.csv'\)"),
     (None, r"bfs: expected a graph, got None; open a store with isthmus\.open, or read edges with isthmus\.read"),
-    (nx.path_graph(3), r"got a NetworkX Graph; make one with isthmus\.read\(networkx\.to_pandas_edgelist\(graph\), directed=False\)"),
-    (nx.DiGraph([(0, 1)]), r"got a NetworkX DiGraph; make one with isthmus\.read\(networkx\.to_pandas_edgelist\(graph\)\)$"),
+    (nx.path_graph(3), r"got a NetworkX Graph; make one with isthmus\.from_networkx\(graph\)$"),
+    (nx.DiGraph([(0, 1)]), r"got a NetworkX DiGraph; make one with isthmus\.from_networkx\(graph\)$"),
     (pd.DataFrame({"source": [1]}), r"got an object of type DataFrame; if it holds edges, make a graph of them with isthmus\.read"),
 ])  # fmt: skip
 def test_no_graph(given: Any, message: str) -> None:
@@ -40,7 +40,7 @@ def test_no_graph(given: Any, message: str) -> None:
 
 def test_the_advice_for_networkx_works() -> None:
     other = nx.karate_club_graph()
-    graph = ist.read(nx.to_pandas_edgelist(other), directed=False)
+    graph = ist.from_networkx(other)
     assert (graph.vertices, graph.edges) == (34, other.number_of_edges())
 
 

@@ -17,6 +17,7 @@ from isthmus.cli.options import (
     Json,
     Keep,
     Memory,
+    Missing,
     Order,
     OrderOption,
     Output,
@@ -43,6 +44,10 @@ def register(app: typer.Typer) -> None:
 FormatOption = Annotated[
     str | None, typer.Option(help=f"One of {listing.FORMATS}. Default: from the file name.")
 ]
+InputPath = Annotated[
+    Path,
+    typer.Argument(metavar="INPUT", help="A file, a folder of parts, a pattern such as 'edges-*.csv', or a store.", show_default=False),
+]
 OwnOption = Annotated[
     list[str] | None, typer.Option("--format-option", metavar="NAME=VALUE", help="An option that only this format has; may be repeated.")
 ]
@@ -59,7 +64,7 @@ NegativeOption = Annotated[bool, typer.Option("--allow-negative", help="Allow ne
 
 
 def ingest(
-    input: Annotated[Path, typer.Argument(metavar="INPUT", help="A file, a folder of parts, or a store.", show_default=False)],
+    input: InputPath,
     output: Output,
     format: FormatOption = None,
     format_option: OwnOption = None,
@@ -77,6 +82,7 @@ def ingest(
     weight_type: WeightOption = None,
     allow_negative: NegativeOption = False,
     max_expansion: Annotated[float, typer.Option(min=1, help="Largest expansion factor of a compressed file beyond 1 GiB.")] = 200,
+    missing: Annotated[Missing, typer.Option(help="Rows or lines without a source or target: an error, or skip them.")] = Missing.error,
     order: OrderOption = Order.natural,
     memory: Memory = None, threads: Threads = None, overwrite: Overwrite = False, json: Json = False,
 ) -> None:  # fmt: skip
@@ -89,7 +95,8 @@ def ingest(
             input, output, order=order, overwrite=overwrite, memory=memory, threads=threads, progress=bar,
             format=format, directed=directed, source=source, target=target, weight=weight, header=header, ids=ids,
             vertices=vertices, comments=comments, self_loops=self_loops, parallel=parallel, in_edges=in_edges,
-            weight_dtype=weight_type, allow_negative=allow_negative, max_expansion=max_expansion, **own,
+            weight_dtype=weight_type, allow_negative=allow_negative, max_expansion=max_expansion, missing=missing,
+            **own,
         ),
         json, "read",
     )  # fmt: skip

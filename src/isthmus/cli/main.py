@@ -16,7 +16,7 @@ if __name__ == "__main__":
 import typer
 
 import isthmus
-from isthmus.cli import calibrate, compare, demo, generate, graphs, parts, plan, run, stream, verbosity
+from isthmus.cli import calibrate, compare, demo, export, generate, graphs, parts, plan, run, stream, verbosity
 from isthmus.cli.nearest import nearest
 from isthmus.errors import IsthmusError
 from isthmus.kernels import compiling
@@ -30,6 +30,7 @@ app = typer.Typer(
 )  # fmt: skip
 generate.register(app)
 graphs.register(app)
+export.register(app)
 run.register(app)
 compare.register(app)
 plan.register(app)

@@ -22,6 +22,11 @@ class Parallel(StrEnum):
     sum = "sum"
 
 
+class Missing(StrEnum):
+    error = "error"
+    skip = "skip"
+
+
 class Order(StrEnum):
     natural = "natural"
     hub = "hub"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -231,9 +230,31 @@ class Graph:
         """The graph of some vertices and all edges between them, in memory."""
         return importlib.import_module("isthmus.graph.subgraph").subgraph(self, vertices, memory)  # type: ignore[no-any-return]
 
-    def edge_batches(self, rows: int = 1 << 16) -> Iterator[Any]:
-        """The edges as Arrow record batches of at most `rows` edges: `source`, `target`, `weight`. An undirected edge comes once."""
-        return importlib.import_module("isthmus.graph.edge_batches").edge_batches(self, rows)  # type: ignore[no-any-return]
+    def edge_batches(self, memory: str | int | None = None) -> Any:
+        """The edges as an Arrow reader of batches, each read when it is taken: source, target and weight, with the users' ids."""
+        return converting().edge_batches(self, memory)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The edges as an Arrow stream, by which pyarrow, pandas, polars, DuckDB and others read them."""
+        return self.edge_batches().__arrow_c_stream__(requested_schema)
+
+    def to_arrow(self) -> Any:
+        """All edges as an Arrow table: source, target and, of a weighted graph, weight; an undirected edge once."""
+        return self.edge_batches().read_all()
+
+    def to_scipy(self) -> Any:
+        """The adjacency matrix as a SciPy CSR array; row and column i belong to the i-th smallest id. Entries are weights, or True."""
+        return converting().to_scipy(self)
+
+    def to_networkx(self) -> Any:
+        """A NetworkX graph, with weights as the attribute `weight`; a multigraph if there are parallel edges."""
+        return converting().to_networkx(self)
+
+    def export(self, path: Any, format: str | None = None, **options: Any) -> None:
+        """Write the edges to a file: text, Parquet, Arrow, Matrix Market and others by the ending of its name. See `isthmus.export`."""
+        from isthmus.graph.export import export  # late: it imports graphs
+
+        export(self, path, format, **options)
 
     def close(self) -> None:
         """Close the files. The graph cannot be used afterwards; results stay valid."""
@@ -245,6 +266,11 @@ class Graph:
 
     def __exit__(self, *details: object) -> None:
         self.close()
+
+
+def converting() -> Any:
+    """The module that converts graphs. It imports graphs, so it is loaded when it is used."""
+    return importlib.import_module("isthmus.graph.convert")
 
 
 def open_graph(path: str | Path, verify: bool = True) -> Graph:

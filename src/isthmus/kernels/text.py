@@ -392,6 +392,44 @@ def split_string_edges(
 
 
 @kernel
+def blank_missing(text: Any, columns: Any, separator: Any, comments: Any) -> Any:
+    """Write blanks over the lines whose source or target is an empty field; returns how many. Lines with too few fields stay."""
+    source_column, target_column = columns[0], columns[1]
+    p = 0
+    blanked = 0
+    while p < text.size:
+        c = text[p]
+        if c == NEWLINE or c == RETURN or is_blank(c):
+            p += 1
+            continue
+        line = p
+        if is_comment(c, comments):
+            p = skip_line(text, p)
+            continue
+        missing = False
+        for column in range(max(source_column, target_column) + 1):
+            if column > 0:
+                if text[p] == NEWLINE or text[p] == RETURN:
+                    break
+                p = next_text_field(text, p, separator)
+            needed = column == source_column or column == target_column
+            if text[p] == NEWLINE or text[p] == RETURN:
+                missing = needed and separator != SPACE
+                break
+            start, end, p = field_end(text, p, separator)
+            if end < start:
+                break
+            missing = missing or (needed and end == start)
+        after = skip_line(text, line)
+        if missing:
+            blanked += 1
+            for q in range(line, after - 1):
+                text[q] = SPACE
+        p = after
+    return blanked
+
+
+@kernel
 def copy_spans(text: Any, starts: Any, ends: Any, offsets: Any, out: Any) -> Any:
     """Copy the spans of `text` one after the other; `offsets` says where each begins in `out`."""
     for i in range(starts.size):

@@ -25,6 +25,7 @@ from isthmus.memory import format_size
 from isthmus.programs.algorithm import Answer, Rows
 from isthmus.programs.column import Column, Holds, column_of
 from isthmus.runtime.by_key import ByKey
+from isthmus.runtime.interchange import Interchange
 from isthmus.runtime.top import first_rows, group_sizes
 from isthmus.runtime.trace import Trace
 
@@ -35,7 +36,7 @@ SMALLEST = ("narrowest",)
 SIZES_SHOWN = 4  # of components, one by one
 
 
-class Result(ByKey):
+class Result(ByKey, Interchange):
     """The result of an algorithm. `values` is its main column as an array; `result[v]` is the value of vertex `v`.
 
     It keeps the graph's ids, so it stays valid when the graph is closed or replaced.
@@ -283,14 +284,6 @@ class Result(ByKey):
 
         # Arrow's own pool keeps what was freed.
         with pq.ParquetWriter(file, self._batch(0, 0).schema, memory_pool=pa.system_memory_pool()) as writer:
-            for batch in self._batches():
-                writer.write_batch(batch)
-
-    def write_csv(self, file: BinaryIO) -> None:
-        """Write all columns as text to an open file, such as `sys.stdout.buffer`."""
-        import pyarrow.csv as pc
-
-        with pc.CSVWriter(file, self._batch(0, 0).schema) as writer:
             for batch in self._batches():
                 writer.write_batch(batch)
 

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Self, Unpack
 
 from isthmus.errors import IsthmusError, OptionError
-from isthmus.graph.formats.naming import from_networkx
 from isthmus.graph.graph import Graph
 from isthmus.graph.store import SUFFIX, is_store
 from isthmus.messages import warn
@@ -197,7 +196,7 @@ def check_graph(name: str, graph: Any) -> None:
         stored = str(path).endswith(SUFFIX) or is_store(Path(os.fsdecode(path)))
         got, do = f"the path {path!r}", f"open it with isthmus.open({path!r})" if stored else f"read it with isthmus.read({path!r})"
     elif kind.__module__.startswith("networkx"):
-        got, do = f"a NetworkX {kind.__name__}", f"make one with {from_networkx(graph)}"
+        got, do = f"a NetworkX {kind.__name__}", "make one with isthmus.from_networkx(graph)"
     elif isinstance(graph, Session):
         got, do = str(graph), f"call session.{name}(...)"
     elif graph is None:

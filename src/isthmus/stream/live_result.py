@@ -80,6 +80,12 @@ class LiveResult:
     def __iter__(self) -> Iterator[Any]:
         return iter(self.result())
 
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.result().__arrow_c_stream__(requested_schema)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return self.result().__array__(dtype, copy)
+
     def __len__(self) -> int:
         return int(self._snapshot.vertices)
 

@@ -217,8 +217,9 @@ def test_strided_arrays():
 @pytest.mark.parametrize(
     ("what", "error", "message"),
     [
-        ([(0, 1), (0, 2)], OptionError, "a list of pairs could mean rows or columns"),
-        ([[0, 1], [0, 2], [3, 4]], OptionError, "a list of pairs could mean rows or columns"),
+        ([(0, 1), (0, 2, 5)], OptionError, r"a list of edges: item 1: expected 2 values, as in the first, got \(0, 2, 5\)"),
+        ([(0, 1, 2, 3)], OptionError, r"a list of edges: item 0: expected \(source, target\) or \(source, target, weight\)"),
+        ([[0, 1], [0, 2], [3, 4]], OptionError, "a list of lists could mean rows or columns"),
         ((np.arange(3), np.arange(4)), OptionError, r"expected arrays of one length, got shapes \(3,\), \(4,\)"),
         ((np.ones((2, 2), int), np.ones((2, 2), int)), OptionError, "expected arrays of one length"),
         (({1: 2},), OptionError, "cannot read edges from tuple"),

@@ -555,7 +555,8 @@ def test_ids_outside_a_promised_count(write, line, wrong):
     [
         ("a.txt", "text"), ("a.TXT.GZ", "text"), ("a.csv.zst", "text"), ("noending", "text"), ("a.b.wel", "text"),
         ("a.parquet", "parquet"), ("a.feather", "arrow"), ("a.properties", "graphalytics"), ("a.e", "graphalytics"),
-        ("a.adj", "adjacency"), ("a.wsg", "gapbs"), ("a.isthmus", "isthmus"),
+        ("a.adj", "adjacency"), ("a.wsg", "gapbs"), ("a.isthmus", "isthmus"), ("a.mtx.gz", "matrix-market"), ("a.co", "dimacs"),
+        ("a.sgr", "galois"), ("a.bwcsr", "subway"), ("a.ligra", "ligra"), ("a.graph", "metis"), ("a.graphml", "graphml"),
     ],
 )  # fmt: skip
 def test_the_ending_tells_the_format(name, expected):
@@ -581,7 +582,7 @@ def test_the_third_column_of_a_wel_file_is_its_weight(tmp_path):
     assert graph.edge_weights(1, 2).tolist() == [6]
 
 
-@pytest.mark.parametrize("ending", [".bz2", ".mtx", ".gr", ".graphml"])
+@pytest.mark.parametrize("ending", [".bz2", ".xz", ".zip"])
 def test_what_is_no_edge_list_is_refused_by_its_ending(tmp_path, ending):
     path = tmp_path / f"g{ending}"
     path.write_text("0 1\n")

@@ -25,15 +25,13 @@ from isthmus.plugins import Catalogue, entry_points
 __all__ = ["FORMATS", "Format", "Option", "ReadOptions", "format_of", "open_source"]
 
 COMPRESSED = (".gz", ".zst")  # the format is given by the ending before these
+OPENING = 64  # bytes that tell formats apart
+DISTINCT = 8  # bytes that no edge list begins with by chance
 # Endings of formats that would otherwise be read as text and give a wrong graph.
 REFUSED = {
     ".bz2": "compressed with bzip2; recompress it as .gz or .zst",
     ".xz": "compressed with xz; recompress it as .gz or .zst",
     ".zip": "a zip archive; unpack it",
-    ".mtx": "Matrix Market; read it with scipy.io.mmread and hand the matrix to isthmus.ingest",
-    ".gr": "a DIMACS graph, which is not read yet",
-    ".graph": "a METIS graph, which is not read yet",
-    ".graphml": "GraphML, which is not read yet",
 }
 
 
@@ -51,6 +49,7 @@ class ReadOptions:
     comments: str = "#%"
     allow_negative: bool = False
     max_expansion: float = 200  # a decompressed file may be this many times its size, or 1 GiB
+    missing: str = "error"  # or skip: what to do with a row or line without a source or target
     own: Mapping[str, Any] = field(default_factory=dict)  # options that the format itself declares
 
     def __post_init__(self) -> None:
@@ -70,6 +69,8 @@ class ReadOptions:
         if not isinstance(self.comments, str):
             raise OptionError(f"comments: expected characters that start a comment line, got {self.comments!r}")
         above_0("max_expansion", self.max_expansion)
+        if self.missing not in ("error", "skip"):
+            raise OptionError(f"missing: expected error or skip, got {self.missing!r}")
         flag("header", self.header)
         flag("allow_negative", self.allow_negative)
         if self.vertices is not None and self.ids == "string":
@@ -85,7 +86,7 @@ def is_format(part: Any) -> bool:
         return False
     taken = sorted(set(part.endings) & set(built_in_endings()))
     if taken:
-        raise PluginError(f"format {part.name!r} declares the ending {taken[0]}, which format {built_in_endings()[taken[0]]} has")
+        raise PluginError(f"format {part.name!r} declares the ending {taken[0]}, which format {built_in_endings()[taken[0]][0]} has")
     reserved = sorted({option.name for option in part.options} & {each.name for each in fields(ReadOptions)})
     if reserved:
         raise PluginError(f"format {part.name!r} declares the option {reserved[0]}, which all formats have")
@@ -107,6 +108,10 @@ def open_source(what: Any, options: ReadOptions) -> EdgeSource:
         return tables.open_object(what, options)
     path = Path(what)
     if not path.exists():
+        if set(str(what)) & set("*?["):
+            from isthmus.graph.formats import parts
+
+            return parts.open_pattern(str(what), options)
         if is_address(what):
             raise GraphFormatError(f"{address(what)}: is an address, expected a file on this machine; download it first")
         raise GraphFormatError(f"{path}: no such file")
@@ -127,7 +132,7 @@ def format_of(path: Path) -> str:
         if len(inside) == 1:
             return inside.pop()
         raise GraphFormatError(f"{path}: expected a folder of Parquet or Arrow parts, found {', '.join(sorted(inside)) or 'nothing'}")
-    return "text"
+    return by_opening(opening(path), [name for name in FORMATS.declared if name != "text"], DISTINCT) or "text"
 
 
 def ending_means(path: Path) -> str | None:
@@ -137,13 +142,55 @@ def ending_means(path: Path) -> str | None:
         return None
     known = built_in_endings()
     if endings[-1] in known:
-        return known[endings[-1]]
+        return one_of(path, known[endings[-1]])
     return next((other.name for other in others() if endings[-1] in other.endings), None)
 
 
-def built_in_endings() -> dict[str, str]:
-    """The built-in format of each ending."""
-    return {ending: name for name, each in FORMATS.declared.items() for ending in each.facts["endings"]}
+def one_of(path: Path, names: list[str]) -> str:
+    """The format of a file, out of the formats that have its ending: by its first bytes if there are several."""
+    if len(names) == 1:
+        return names[0]
+    begun = opening(path)
+    plain = [name for name in names if not begins(name)]
+    found = by_opening(begun, names) or (plain[0] if plain else None)
+    if found is None:
+        kinds = " or ".join(f"{FORMATS.declared[name].facts['words']} ({option('format', name)})" for name in names)
+        raise GraphFormatError(f"{path}: expected {kinds}, got {f'a file that begins with {begun[:8]!r}' if begun else 'an empty file'}")
+    return found
+
+
+def by_opening(begun: bytes, names: list[str], least: int = 1) -> str | None:
+    """The format whose files begin with these bytes, by beginnings of at least `least` bytes."""
+    return next((name for name in names if any(len(mark) >= least and begun.startswith(mark) for mark in begins(name))), None)
+
+
+def begins(name: str) -> tuple[bytes, ...]:
+    return tuple(FORMATS.declared[name].facts.get("begins", ()))
+
+
+def opening(path: Path) -> bytes:
+    """The first bytes of a file, decompressed; none if it cannot be read, which its format will report."""
+    from isthmus.graph.formats.text import CODECS, without_mark_bytes
+
+    try:
+        with path.open("rb") as file:
+            codec = CODECS.get(path.suffix.lower())
+            if codec is None:
+                return without_mark_bytes(file.read(OPENING))
+            import pyarrow as pa
+
+            return without_mark_bytes(bytes(pa.CompressedInputStream(pa.PythonFile(file, "r"), codec).read(OPENING)))
+    except OSError:
+        return b""
+
+
+def built_in_endings() -> dict[str, list[str]]:
+    """The built-in formats of each ending."""
+    found: dict[str, list[str]] = {}
+    for name, each in FORMATS.declared.items():
+        for ending in each.facts["endings"]:
+            found.setdefault(ending, []).append(name)
+    return found
 
 
 def others() -> Iterator[Format]:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,8 +21,11 @@ from isthmus.graph.formats.tables import STRING_BYTES, TableSource, text_lengths
 from isthmus.memory import format_size
 from isthmus.messages import option
 
+if TYPE_CHECKING:
+    from isthmus.graph.outgoing import Outgoing
+
 LEAST_ROW = 16  # bytes of an edge in memory: two ids
-USED = ("source", "target", "weight", "ids", "vertices", "allow_negative", "max_expansion")
+USED = ("source", "target", "weight", "ids", "vertices", "allow_negative", "max_expansion", "missing")
 
 
 def open_path(path: Path, options: ReadOptions) -> EdgeSource:
@@ -32,8 +35,13 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
         parts = sorted(p for p in path.rglob("*") if p.is_file() and p.suffix.lower() in known and p.name[0] not in "._")
         if not parts:
             raise GraphFormatError(f"{path}: no Parquet or Arrow files in this folder")
+    return open_parts(str(path), parts, options)
+
+
+def open_parts(name: str, parts: list[Path], options: ReadOptions) -> EdgeSource:
+    """The rows of several files, one after the other."""
     schema, rows = inspect(parts[0])
-    source = TableSource(str(path), schema, lambda: capped(parts, source, options.max_expansion), options)
+    source = TableSource(name, schema, lambda: capped(parts, source, options.max_expansion), options)
     for part in parts[1:]:
         more, count = inspect(part)
         source.check_schema(more, str(part))
@@ -43,8 +51,27 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
     return source
 
 
-PARQUET = Format("parquet", open_path, endings=(".parquet", ".pq"), words="a Parquet table", uses=USED, place=2)
-ARROW = Format("arrow", open_path, endings=(".arrow", ".feather", ".ipc", ".arrows"), words="an Arrow table", uses=USED, place=3)
+def save_parquet(edges: Outgoing, file: BinaryIO) -> None:
+    # Arrow's own pool keeps what was freed.
+    with pq.ParquetWriter(file, edges.schema, memory_pool=pa.system_memory_pool()) as writer:
+        for batch in edges.tables():
+            writer.write_batch(batch)
+
+
+def save_arrow(edges: Outgoing, file: BinaryIO) -> None:
+    """A file or, for the ending .arrows, a stream."""
+    with (pa.ipc.new_stream if edges.ending == ".arrows" else pa.ipc.new_file)(file, edges.schema) as writer:
+        for batch in edges.tables():
+            writer.write_batch(batch)
+
+
+PARQUET = Format(
+    "parquet", open_path, endings=(".parquet", ".pq"), words="a Parquet table", uses=USED, place=2, save=save_parquet, written="bytes"
+)
+ARROW = Format(
+    "arrow", open_path, endings=(".arrow", ".feather", ".ipc", ".arrows"), words="an Arrow table", uses=USED, place=3,
+    save=save_arrow, written="bytes",
+)  # fmt: skip
 
 
 class Expansion:

@@ -1,4 +1,4 @@
-"""The declaration of a format: its name, file endings, help text, and the options it uses."""
+"""The declaration of a format: its name, file endings, help text, the options it uses, and how it is written."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from isthmus.errors import OptionError
 from isthmus.graph.edges import EdgeSource
@@ -15,6 +15,7 @@ from isthmus.plugins import LAST
 
 if TYPE_CHECKING:
     from isthmus.graph.formats import ReadOptions
+    from isthmus.graph.outgoing import Outgoing
 
 ALWAYS = ("format", "own")  # options that every format accepts
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -44,7 +45,9 @@ class Option:
 class Format:
     """A file format. `uses` are the fields of ReadOptions that `open_path` uses (None: all); others are refused by name.
 
-    Write name, endings, words and place as literals: they are read without importing the format.
+    Where formats share an ending, a file is of the one whose `begins` it begins with, else of the one that has none. `save` writes
+    the edges of a graph into an open file. Write name, endings, begins, words, written and place as literals: they are read without
+    importing the format.
     """
 
     name: str
@@ -54,6 +57,9 @@ class Format:
     uses: tuple[str, ...] | None = None
     options: tuple[Option, ...] = ()
     place: int = LAST  # in lists
+    begins: tuple[bytes, ...] = ()  # the first bytes of such a file
+    save: Callable[[Outgoing, BinaryIO], None] | None = None
+    written: str = ""  # what `save` writes: "text", which may go to standard output or be compressed, or "bytes"
 
     def open(self, path: Path, options: ReadOptions) -> EdgeSource:
         """The edges of a file; an error if an option does not apply."""

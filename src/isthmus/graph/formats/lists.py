@@ -1,16 +1,24 @@
-"""Edges from binary adjacency lists: offsets and targets on disk, read range by range."""
+"""Edges from binary adjacency lists: offsets and targets on disk, read range by range.
+
+A header's counts are compared with the file's size before anything is allocated.
+"""
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from isthmus import sizes
-from isthmus.errors import GraphFormatError
+from isthmus.errors import GraphFormatError, OptionError, StoreError
 from isthmus.graph.edges import EdgeBlock, EdgeSource
-from isthmus.graph.files import Array
+from isthmus.graph.files import Array, read_into
+from isthmus.graph.formats import ReadOptions
+from isthmus.messages import option
 from isthmus.threads import Pool
 
 
@@ -68,3 +76,53 @@ class ListSource(EdgeSource):
             sources.append((first + np.searchsorted(offsets, picks, "right") - 1).astype(np.uint32))
             targets.extend(self.arcs(int(pick), 1)[0] for pick in picks)
         return EdgeBlock(np.concatenate(sources), np.concatenate(targets).astype(np.uint32))
+
+
+class ListFile(ListSource):
+    """Lists in one binary file. Its vertices are numbered from 0."""
+
+    def __init__(self, path: Path, options: ReadOptions) -> None:
+        if options.ids == "string":
+            raise OptionError(f"{path}: vertices are numbered from 0; {option('ids', 'string')} does not apply")
+        self.name, self._options = str(path), options
+        try:
+            self._file = os.open(path, os.O_RDONLY)
+            self.size = os.fstat(self._file).st_size
+        except OSError as error:
+            raise GraphFormatError(f"{path}: cannot read: {error.strerror}") from error
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            os.close(self._file)
+
+    def read(self, at: int, count: int, dtype: Any) -> Array:
+        """`count` entries from byte `at` on."""
+        array = np.empty(count, dtype)
+        try:
+            read_into(self._file, array.view(np.uint8).data, at, self.name)
+        except StoreError as error:
+            raise GraphFormatError(str(error)) from error
+        return array
+
+    def head(self, count: int, dtype: Any) -> Array:
+        """The first entries of the file."""
+        needed = count * np.dtype(dtype).itemsize
+        if self.size < needed:
+            raise GraphFormatError(f"{self.name}: {self.size} bytes, expected a header of {needed}")
+        return self.read(0, count, dtype)
+
+    def promise(self, vertices: int, arcs: int, needed: int, most: int = 1 << 32) -> None:
+        """Note the header's counts, or raise an error if the file does not have the size that they need."""
+        if arcs < 0 or vertices < 0 or needed != self.size:
+            raise GraphFormatError(
+                f"{self.name}: the header promises {vertices} vertices and {arcs} arcs, {needed} bytes; the file has {self.size}"
+            )
+        if vertices > most:
+            raise GraphFormatError(f"{self.name}: {vertices} vertices do not fit the format's 32-bit targets")
+        self.vertices, self.edges, self.total = vertices, arcs, arcs
+
+    def checked(self, targets: Array, first: int) -> Array:
+        """Targets of the arcs from `first` on, as uint32; an error if one is not a vertex."""
+        if targets.size and (targets.min() < 0 or targets.max() >= self.vertices):
+            raise GraphFormatError(f"{self.name}: a target of the arcs from {first} on is outside 0 to {self.vertices - 1}")
+        return np.ascontiguousarray(targets, np.uint32)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from isthmus.messages import option
 
@@ -32,12 +31,11 @@ def ignored(name: str, count: int, example: str | int) -> str:
     return f"{name}: {columns} ignored; {read} reads a column as the weight, {none} says that there are no weights"
 
 
+def skipped(name: str, count: int, what: str) -> str:
+    """The note about rows or lines that were left out."""
+    return f"{name}: {count} {what}{'' if count == 1 else 's'} without a source or target skipped"
+
+
 def rounded(name: str) -> str:
     """The note about weights that float64 may have rounded."""
     return f"{name}: weights beyond 2**53 are stored as float64, which rounds whole numbers of that size, as it does lengths of paths"
-
-
-def from_networkx(graph: Any) -> str:
-    """How to read a NetworkX graph, for messages. Its edges alone do not say whether it is directed."""
-    directed = "" if graph.is_directed() else ", directed=False"
-    return f"isthmus.read(networkx.to_pandas_edgelist(graph){directed})"

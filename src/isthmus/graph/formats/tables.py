@@ -29,7 +29,7 @@ LAST_EXACT = 1 << 53  # above this, doubles cannot represent every integer
 STRING_EDGES = 1 << 16  # per block with string ids, which take many times their bytes during encoding
 STRING_BYTES = 1 << 20  # of the ids of such a block, unless a single edge has more
 INT32, INT64 = np.iinfo(np.int32), np.iinfo(np.int64)
-ARRAYS_USE = ("weight", "ids", "vertices", "allow_negative")  # options that arrays use
+ARRAYS_USE = ("weight", "ids", "vertices", "allow_negative", "missing")  # options that arrays use
 WIDTHS = ("int32", "int64", "float64")  # types of weights, each wider than the ones before
 
 
@@ -39,6 +39,7 @@ class TableSource(EdgeSource):
     def __init__(self, name: str, schema: Any, batches: Callable[[], Iterator[Any]], options: ReadOptions) -> None:
         self.name, self.options, self._batches = name, options, batches
         self.vertices = options.vertices
+        self._skips, self._skipped = options.missing == "skip", 0
         names = list(schema.names)
         self._weight = self._weight_column(names)
         ends = [name for name in names if options.weight is not None or name != self._weight]
@@ -99,7 +100,7 @@ class TableSource(EdgeSource):
                 if not is_number(kind):
                     hint = f" ({option('weight', naming.NONE)} reads no weights)" if self.options.weight is None else ""
                     raise GraphFormatError(f"{name}: column {column!r} holds {kind}, expected numbers as weights{hint}")
-            elif not (pa.types.is_integer(kind) or is_string(kind)):
+            elif not (pa.types.is_integer(kind) or is_string(kind) or (pa.types.is_floating(kind) and self._skips)):
                 hint = whole_hint(pa.types.is_floating(kind))
                 raise GraphFormatError(f"{name}: column {column!r} holds {kind}, expected integers or strings as ids{hint}")
             elif self.ids == "int" and is_string(kind):
@@ -107,8 +108,9 @@ class TableSource(EdgeSource):
 
     def blocks(self, pool: Pool) -> Iterator[EdgeBlock]:
         self.signed = self._huge = False
-        kind = WIDTHS[0]
+        self._skipped, kind = 0, WIDTHS[0]
         for block, signed, huge, width in pool.map(self._convert, self._pieces()):
+            self._skipped += block.done - block.sources.size
             self.signed |= signed
             self._huge |= huge
             kind = max(kind, width, key=WIDTHS.index)
@@ -118,6 +120,8 @@ class TableSource(EdgeSource):
         self.weight_dtype = kind
         if self._unsigned and kind == "float64":
             self.notes = (*self.notes, naming.rounded(self.name))
+        if self._skipped:
+            self.notes = (*self.notes, naming.skipped(self.name, self._skipped, "row"))
 
     def _pieces(self) -> Iterator[tuple[int, Any]]:
         """(first row, rows) of blocks."""
@@ -143,13 +147,22 @@ class TableSource(EdgeSource):
 
     def _convert(self, item: tuple[int, Any]) -> tuple[EdgeBlock, bool, bool, str]:
         row, batch = item
-        ends = [self._present(batch, column, row) for column in (self._source, self._target)]
-        weights, width = self._weights(batch, row) if self._weight is not None else (None, WIDTHS[0])
+        names = (self._source, self._target)
+        ends = [self._decoded(batch, column) for column in names]
+        kept = None
+        if self._skips and any(missing(column) is not None for column in ends):
+            there = pc.invert(pc.or_(*(pc.is_null(column, nan_is_null=True) for column in ends)))
+            kept = there.to_numpy(zero_copy_only=False)
+            ends = [column.fill_null(0 if not is_string(column.type) else "") for column in ends]
+        ends = [self._present(column, name, row) for column, name in zip(ends, names, strict=True)]
+        weights, width = self._weights(batch, row, kept) if self._weight is not None else (None, WIDTHS[0])
         if self.ids == "string":
-            first, second = self._binary(ends[0], self._source, row), self._binary(ends[1], self._target, row)
-            sources, targets, names = encode(first, second, self.salt)
-            return EdgeBlock(sources, targets, weights, names, batch.num_rows), False, False, width
-        columns = [column.to_numpy(zero_copy_only=False) for column in ends]
+            first, second = (self._binary(column, name, row) for column, name in zip(ends, names, strict=True))
+            if kept is not None:
+                first, second = first.filter(there), second.filter(there)
+            sources, targets, texts = encode(first, second, self.salt)
+            return EdgeBlock(sources, targets, weights, texts, batch.num_rows), False, False, width
+        columns = [self._whole(column, name, row, kept) for column, name in zip(ends, names, strict=True)]
         signed = any(c.dtype.kind == "i" and c.size and c.min() < 0 for c in columns)
         huge = any(c.dtype == np.uint64 and c.size and int(c.max()) >> 63 for c in columns)
         if self.vertices is not None and signed:
@@ -157,18 +170,35 @@ class TableSource(EdgeSource):
         sources, targets = (as_key(c) for c in columns)
         return EdgeBlock(sources, targets, weights, None, batch.num_rows), signed, huge, width
 
-    def _present(self, batch: Any, column: str, row: int) -> Any:
-        """A column, decoded if it is a dictionary; an error if it has nulls."""
+    def _decoded(self, batch: Any, column: str) -> Any:
+        """A column, decoded if it is a dictionary."""
         data = batch.column(column)
         if pa.types.is_dictionary(data.type):
             values = data.dictionary
             if pa.types.is_string_view(values.type):  # from Polars; Arrow's `take` does not support it
                 values = values.cast(pa.large_string())
             data = values.take(data.indices)
+        return data
+
+    def _present(self, data: Any, column: str, row: int) -> Any:
+        """A column; an error if it has nulls."""
         if data.null_count:
             at = pc.index(data.is_null(), True).as_py()
-            raise GraphFormatError(f"{self.name}: row {row + at}: expected a value in column {column!r}, got null")
+            skips = f" ({option('missing', 'skip')} leaves such rows out)" if column != self._weight else ""
+            raise GraphFormatError(f"{self.name}: row {row + at}: expected a value in column {column!r}, got null{skips}")
         return data
+
+    def _whole(self, data: Any, column: str, row: int, kept: Array | None) -> Array:
+        """Integer ids of the rows that are kept. Whole numbers among floats count: pandas makes floats of integers beside a gap."""
+        values = np.asarray(data.to_numpy(zero_copy_only=False))
+        if values.dtype.kind == "f":
+            there = np.ones(values.size, np.bool_) if kept is None else kept
+            bad = there & ~((values == np.rint(values)) & (np.abs(values) < LAST_EXACT))
+            if bad.any():
+                at = int(bad.argmax())
+                raise GraphFormatError(f"{self.name}: row {row + at}: expected a whole number in column {column!r}, got {values[at]}")
+            values = np.where(there, values, 0).astype(np.int64)
+        return values if kept is None else values[kept]
 
     def _binary(self, ids: Any, column: str, row: int) -> Any:
         """Strings (or integers requested as strings) as one large_binary array."""
@@ -184,15 +214,26 @@ class TableSource(EdgeSource):
             ) from None
         return ids
 
-    def _weights(self, batch: Any, row: int) -> tuple[Array, str]:
+    def _weights(self, batch: Any, row: int, kept: Array | None = None) -> tuple[Array, str]:
         assert self._weight is not None
-        data = self._present(batch, self._weight, row)
-        values = data.to_numpy(zero_copy_only=False)
-        return check_weights(values, self.name, row, self.options.allow_negative)
+        data = self._decoded(batch, self._weight)
+        if kept is not None:  # a row that is left out needs no weight
+            data = pc.if_else(pa.array(kept), data, pa.scalar(0, data.type))
+        values = self._present(data, self._weight, row).to_numpy(zero_copy_only=False)
+        weights, width = check_weights(values, self.name, row, self.options.allow_negative)
+        return weights if kept is None else weights[kept], width
 
     def report(self) -> dict[str, Any]:
-        found = {"format": "table", "source": self._source, "target": self._target, "weight": self._weight}
+        found: dict[str, Any] = {"format": "table", "source": self._source, "target": self._target, "weight": self._weight}
+        found = {**found, "rows_skipped": self._skipped} if self._skipped else found
         return {**found, "columns_ignored": len(self._ignored)} if self._ignored else found
+
+
+def missing(column: Any) -> int | None:
+    """How many values are null, or not a number; None if there are none."""
+    if pa.types.is_floating(column.type):
+        return int(pc.sum(pc.is_null(column, nan_is_null=True)).as_py() or 0) or None
+    return column.null_count or None
 
 
 def check_weights(values: Array, name: str, row: int, allow_negative: bool) -> tuple[Array, str]:
@@ -287,20 +328,30 @@ def as_key(values: Array) -> Array:
 
 def open_object(what: Any, options: ReadOptions) -> EdgeSource:
     """An edge source for a Python object."""
+    from isthmus.graph.formats.networkx_edges import is_networkx, open_networkx  # late: it reads tables
+
+    if is_ours(what) and not {"source", "target"} <= set(getattr(what, "columns", ())):  # the edges of a forest are edges
+        raise OptionError(f"cannot read edges from {type(what).__name__}; {instead(what)}")
+    if is_networkx(what):
+        refuse_unused("a NetworkX graph", options, ("weight", "ids", "allow_negative"))
+        return open_networkx(what, options)
     if hasattr(what, "tocoo"):
         refuse_unused("a matrix", options, ("weight", "allow_negative"))
         return from_matrix(what, options)
+    if isinstance(what, list) and what and all(isinstance(item, tuple) for item in what):
+        refuse_unused("a list of edges", options, ARRAYS_USE)
+        return from_columns(columns_of(what), options)
     if isinstance(what, list) and any(isinstance(item, tuple | list) for item in what):
-        raise OptionError("a list of pairs could mean rows or columns; give (sources, targets[, weights]), for example tuple(zip(*edges))")
+        raise OptionError("a list of lists could mean rows or columns; give a list of tuples (source, target[, weight]), one for each edge")
     if isinstance(what, tuple | list) and 2 <= len(what) <= 3:
         refuse_unused("arrays", options, ARRAYS_USE)
         return from_columns([as_column(column) for column in what], options)
     if isinstance(what, np.ndarray) and what.ndim == 2 and what.shape[1] in (2, 3):
         refuse_unused("arrays", options, ARRAYS_USE)
         return from_columns(list(what.T), options)
-    if hasattr(what, "__arrow_c_stream__"):
+    if hasattr(what, "__arrow_c_stream__") or is_lazy(what):
         refuse_unused("a table", options, ("source", "target", *ARRAYS_USE))
-        return from_stream(what, options)
+        return from_lazy(what, options) if is_lazy(what) else from_stream(what, options)
     raise OptionError(f"cannot read edges from {type(what).__name__}; {instead(what)}")
 
 
@@ -313,15 +364,53 @@ def refuse_unused(what: str, options: ReadOptions, used: tuple[str, ...]) -> Non
 
 def instead(what: Any) -> str:
     """What to give instead of an object that holds no edges, for messages."""
-    if type(what).__module__.startswith("networkx"):
-        return f"read it with {naming.from_networkx(what)}"
+    if is_ours(what) and hasattr(what, "algorithm"):
+        return f"it holds values of vertices: {', '.join(what.columns)}"
     if hasattr(what, "store") and hasattr(what, "snapshot"):
         return "it is a graph already, which algorithms take as it is"
     if isinstance(what, np.ndarray) and what.ndim == 2 and what.shape[0] == what.shape[1]:
         return "an adjacency matrix is read as a sparse one: isthmus.read(scipy.sparse.csr_array(matrix))"
-    if hasattr(what, "collect"):
-        return "collect() it first"
-    return "expected a path, (sources, targets[, weights]) arrays, a SciPy sparse matrix, or a table such as a data frame"
+    return (
+        "expected a path, (sources, targets[, weights]) arrays, a list of tuples (source, target[, weight]), "
+        "a SciPy sparse matrix, a NetworkX graph, or a table such as a data frame"
+    )
+
+
+def is_ours(what: Any) -> bool:
+    """Whether it is a graph or a result, which offer Arrow streams as tables do."""
+    return type(what).__module__.startswith("isthmus.")
+
+
+def is_lazy(what: Any) -> bool:
+    """Whether it is a polars LazyFrame."""
+    return all(hasattr(what, name) for name in ("collect_schema", "collect", "lazy")) and not hasattr(what, "__arrow_c_stream__")
+
+
+def from_lazy(frame: Any, options: ReadOptions) -> EdgeSource:
+    """Edges from a polars LazyFrame, collected in batches. Each reading runs its query again."""
+    empty = pa.RecordBatchReader.from_stream(frame.head(0).collect())
+
+    def batches() -> Iterator[Any]:
+        try:
+            whole = frame.select(source.columns)
+            parts = whole.collect_batches() if hasattr(whole, "collect_batches") else [whole.collect()]
+            for part in parts:
+                yield from pa.RecordBatchReader.from_stream(part)
+        except (pa.ArrowException, OSError) as error:
+            raise GraphFormatError(f"lazy table: cannot read: {error}") from error
+
+    source = TableSource("lazy table", empty.schema, batches, options)
+    return source
+
+
+def columns_of(pairs: list[tuple[Any, ...]]) -> list[Array]:
+    """The columns of a list of tuples; an error unless all have the same length, 2 or 3."""
+    length = len(pairs[0])
+    for at, pair in enumerate(pairs):
+        if len(pair) != length or length not in (2, 3):
+            expected = f"{length} values, as in the first" if length in (2, 3) else "(source, target) or (source, target, weight)"
+            raise OptionError(f"a list of edges: item {at}: expected {expected}, got {pair!r}")
+    return [as_column(list(column)) for column in zip(*pairs, strict=True)]
 
 
 def as_column(given: Any) -> Array:
@@ -362,10 +451,11 @@ def from_columns(columns: list[Array], options: ReadOptions) -> EdgeSource:
         raise OptionError(f"weight: expected weights as a third array, or {naming.NONE!r}, got {options.weight!r}")
     columns = columns[:2] if options.weight == naming.NONE else columns
     names = ["source", "target", "weight"][: len(columns)]
-    table = pa.table({name: as_arrow(column, name) for name, column in zip(names, columns, strict=True)})
+    skips = options.missing == "skip"
+    table = pa.table({name: as_arrow(column, name, skips) for name, column in zip(names, columns, strict=True)})
     kept = ReadOptions(
         source="source", target="target", weight="weight" if len(columns) == 3 else None, ids=options.ids,
-        vertices=options.vertices, allow_negative=options.allow_negative,
+        vertices=options.vertices, allow_negative=options.allow_negative, missing=options.missing,
     )  # fmt: skip
     source = TableSource("arrays", table.schema, lambda: iter(table.to_batches()), kept)
     source.replayable, source.edges, source.total = True, table.num_rows, table.num_rows
@@ -375,11 +465,11 @@ def from_columns(columns: list[Array], options: ReadOptions) -> EdgeSource:
     return source
 
 
-def as_arrow(column: Array, name: str) -> Any:
+def as_arrow(column: Array, name: str, skips: bool = False) -> Any:
     """A NumPy array as an Arrow array; an empty list has no type and counts as no ids."""
     if name != "weight" and not column.size and column.dtype == np.float64:
         column = column.astype(np.int64)
-    if name != "weight" and column.dtype.kind not in "iuUSO":
+    if name != "weight" and column.dtype.kind not in ("iuUSOf" if skips else "iuUSO"):
         hint = whole_hint(column.dtype.kind == "f")
         raise GraphFormatError(f"arrays: {name} holds {column.dtype}, expected integers or strings as ids{hint}")
     try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,9 @@ from isthmus.kernels import text as kernels
 from isthmus.messages import option
 from isthmus.threads import Pool
 
+if TYPE_CHECKING:
+    from isthmus.graph.outgoing import Outgoing
+
 STRING_CHUNK = 512 << 10  # for string ids, which take some twenty times their bytes during encoding
 LOOK = 100  # lines that decide between integers and strings
 LAST_EXACT = 1 << 53  # above this, doubles cannot represent every integer
@@ -35,6 +38,8 @@ TWO_INTEGERS = re.compile(rb"\s*-?[0-9]+([ \t]+)-?[0-9]+(?=\s|$)")
 WORD = re.compile(rb'"[^"]*"|\S+')
 MARK = b"\xef\xbb\xbf"  # byte order mark: some programs write it before UTF-8 text
 CODECS = {".gz": "gzip", ".zst": "zstd"}
+UNWRITABLE = r'["\n\r]'  # what no quoted field may hold
+RISKY = r"^[#%]|^\s|\s$|[\t,]|^$"  # what a field without quotes may not hold
 
 
 class BadLine(Exception):
@@ -47,9 +52,42 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
     return TextSource(path, options)
 
 
+def save(edges: Outgoing, file: BinaryIO) -> None:
+    """Lines `source target [weight]` with the users' ids, separated by commas in .csv, by blanks in .el and .wel, else by tabs."""
+    import pyarrow.csv as pc
+
+    comma, blanks = edges.ending == ".csv", edges.ending in (".el", ".wel", ".edgelist")
+    ones = edges.ending in (".el", ".wel") and edges.writes_weights(".el", ".wel") and not edges.weighted
+    edges.weighted &= edges.ending != ".el"
+    strings = edges.graph.ids.kind == "string"
+    separator = "," if comma else " " if blanks and not strings else "\t"
+    if comma if edges.header is None else edges.header:
+        file.write(separator.join(edges.schema.names).encode() + b"\n")
+    for batch in edges.tables():
+        if ones:
+            batch = batch.append_column("weight", pa.repeat(pa.scalar(1), batch.num_rows))
+        quoting = quoting_of(batch, edges.name, comma) if strings else "none"
+        pc.write_csv(batch, file, pc.WriteOptions(include_header=False, delimiter=separator, quoting_style=quoting))
+
+
+def quoting_of(batch: Any, name: str, comma: bool) -> str:
+    """Whether string ids are quoted: all of a batch, if one needs it. An error for an id that lines of tab-separated fields cannot hold."""
+    import pyarrow.compute as pc
+
+    risky = False
+    for column in (batch.column("source"), batch.column("target")):
+        bad = column.filter(pc.match_substring_regex(column, UNWRITABLE))
+        risky |= bool(len(bad))
+        if len(bad) and not comma:
+            raise OptionError(f"{name}: the id {bad[0].as_py()!r} has a quote or a line break; write .csv or .parquet, which can hold it")
+        risky |= bool(pc.any(pc.match_substring_regex(column, RISKY)).as_py())
+    return "needed" if risky else "none"
+
+
 TEXT = Format(
-    "text", open_path, endings=(".txt", ".tsv", ".csv", ".el", ".wel", ".edges", ".edgelist"), words="an edge list as text", place=1
-)
+    "text", open_path, endings=(".txt", ".tsv", ".csv", ".el", ".wel", ".edges", ".edgelist"), words="an edge list as text", place=1,
+    save=save, written="text",
+)  # fmt: skip
 
 
 class Lines:
@@ -117,6 +155,10 @@ class Lines:
 def without_mark(lines: Array) -> Array:
     """The first lines of a file, without a byte order mark."""
     return lines[len(MARK) :] if lines[: len(MARK)].tobytes() == MARK else lines
+
+
+def without_mark_bytes(begun: bytes) -> bytes:
+    return begun.removeprefix(MARK)
 
 
 def read_some(stream: Any, file: Any, buffer: Array, start: int, stop: int) -> int:
@@ -247,15 +289,15 @@ class TextSource(EdgeSource):
         return names.index(wanted)
 
     def _guess(self, lines: list[bytes]) -> Any:
-        """Integers, if at least half of the first lines hold two."""
-        whole = 0
-        for line in lines:
-            ends = self._ends(line)
-            whole += len(ends) == 2 and all(INTEGER.fullmatch(field) for field in ends)
-        return "int" if 2 * whole >= len(lines) else "string"
+        """Integers, if at least half of the first lines hold two. Lines that will be skipped do not count."""
+        ends = [self._ends(line) for line in lines]
+        if self.options.missing == "skip":
+            ends = [pair for pair in ends if not set(pair) & {b"", b'""'}]
+        whole = sum(len(pair) == 2 and all(INTEGER.fullmatch(field) for field in pair) for pair in ends)
+        return "int" if 2 * whole >= len(ends) else "string"
 
     def blocks(self, pool: Pool) -> Iterator[EdgeBlock]:
-        self._flags = 0
+        self._flags = self._skipped = 0
         self._before = 0  # lines in the blocks before the current one
         results = pool.map(self._parse, self._texts())
         while True:
@@ -270,8 +312,15 @@ class TextSource(EdgeSource):
             yield block
         if self._flags & ROUNDED:
             self.notes = (*self.notes, naming.rounded(self.name))
+        if self._skipped:
+            self.notes = (*self.notes, naming.skipped(self.name, self._skipped, "line"))
         large = bool(self._flags & kernels.SAW_LARGE_WEIGHT)
         self.weight_dtype = "float64" if self._flags & kernels.SAW_FRACTION else "int64" if large else "int32"
+
+    @property
+    def seen(self) -> int:
+        """What occurred in the blocks that were read: flags of the kernels."""
+        return self._flags
 
     def _note(self, flags: int) -> None:
         """Record the flags of a block, for decisions after the last block."""
@@ -287,7 +336,10 @@ class TextSource(EdgeSource):
         for text, done in Lines(self.path, self.options.max_expansion, chunk):
             ends = np.flatnonzero(text == kernels.NEWLINE)[:skip] if skip else np.empty(0, np.int64)
             skip -= ends.size
-            yield text[int(ends[-1]) + 1 :] if ends.size else text, done, int(ends.size)
+            rest = text[int(ends[-1]) + 1 :] if ends.size else text
+            if self.options.missing == "skip":
+                self._skipped += int(kernels.blank_missing(rest, self._columns, self._separator, self._comments))
+            yield rest, done, int(ends.size)
 
     def _parse(self, item: tuple[Array, int, int]) -> tuple[EdgeBlock, int, int]:
         text, done, skipped = item
@@ -374,6 +426,8 @@ class TextSource(EdgeSource):
         used = int((self._columns >= 0).sum())
         if self._fields > used:
             found["columns_ignored"] = self._fields - used
+        if self._skipped:
+            found["lines_skipped"] = self._skipped
         return found
 
 
