@@ -47,13 +47,16 @@ def test_signatures_in_the_page_are_those_of_the_functions() -> None:
         assert given == ["graph", *(parameter.name for parameter in ALGORITHMS[name].parameters)], name
 
 
-def test_examples_need_nothing_that_an_ordinary_install_lacks() -> None:
+def test_examples_need_nothing_that_an_ordinary_install_lacks_and_the_page_does_not_name() -> None:
+    """A page names what else its examples need by `pip install NAME ...`."""
     needs = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     known = {"isthmus", *sys.stdlib_module_names, *(re.match(r"\w+", need)[0] for need in needs)}  # type: ignore[index]
     for page in readme.PAGES:
-        for kind, body in readme.blocks((ROOT / page).read_text()):
+        text = (ROOT / page).read_text()
+        named = {name for line in re.findall(r"`pip install ([\w ]+)`", text) for name in line.split()}
+        for kind, body in readme.blocks(text):
             used = re.findall(r"^(?:import|from) (\w+)", body, re.MULTILINE) if kind == "python" else []
-            assert set(used) <= known, page
+            assert set(used) <= known | named, page
 
 
 def write() -> None:
