@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install -c requirements.lock
 
-.PHONY: demo test check lint faults clean
+.PHONY: demo test check lint ptx faults clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/isthmus demo
@@ -19,6 +19,10 @@ check: $(VENV)/test.stamp lint
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/mypy
+
+# Every kernel for NVIDIA GPUs as PTX and cubin, without a GPU.
+ptx: $(VENV)/test.stamp
+	$(BIN)/python -m tests.ptx
 
 # The long campaigns of docs/reliability.md: hours.
 faults: $(VENV)/test.stamp
