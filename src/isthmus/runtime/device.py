@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import cache
 from typing import Any
 
 from isthmus.errors import OptionError
 from isthmus.kernels.cuda import shim
+from isthmus.kernels.cuda.card import Card, NumbaCard
 from isthmus.link.device import PREFIX, Device, builtin, find
 from isthmus.memory import available, format_size
 from isthmus.messages import option
@@ -15,15 +17,17 @@ from isthmus.threads import default_threads
 
 DEVICES = ("auto", "cpu")  # and model:NAME, cuda:NUMBER
 CUDA = "cuda"
+SPARE = 128 << 20  # bytes of a GPU's memory that no budget uses: for rows that are sorted, and for the driver
+ASSUMED = "rtx2080ti"  # whose costs policies use for a GPU, as none of this machine's links is measured yet
 
 
 def device_of(text: str) -> Device | None:
-    """The modelled device of that name; None: this machine."""
+    """The figures of a GPU, modelled or of this machine; None: this machine's processor."""
     if isinstance(text, str) and text.startswith(PREFIX):
         return find(text)
-    if isinstance(text, str) and text.split(":")[0] == CUDA:
-        gpu = gpu_of(text)
-        raise OptionError(f"device: {text}: {gpu.name} is there, but sessions do not run on a GPU yet; {elsewhere()}")
+    if is_gpu(text):
+        card = card_of(text)
+        return replace(find(ASSUMED), name=card.name, near=replace(find(ASSUMED).near, bytes=max(1, card.free_bytes() - SPARE)))
     if text not in DEVICES:
         raise OptionError(f"device: expected one of {', '.join(DEVICES)}, {PREFIX}NAME or {CUDA}:NUMBER, got {text!r}")
     return None
@@ -33,7 +37,27 @@ def name_of(text: str, model: Device | None) -> str:
     """The device's name in a summary: for a built-in device as the user gave it, otherwise as the device's file states it."""
     if model is None:
         return "cpu"
-    return text if text.removeprefix(PREFIX) in builtin() else f"{PREFIX}{model.name}"
+    return text if is_gpu(text) or text.removeprefix(PREFIX) in builtin() else f"{PREFIX}{model.name}"
+
+
+def is_gpu(text: Any) -> bool:
+    return isinstance(text, str) and text.split(":")[0] == CUDA
+
+
+@cache
+def open_card(number: int) -> Card:
+    return NumbaCard(number)
+
+
+def card_of(text: str) -> Card:
+    """The GPU of that name; raises OptionError if it cannot be used."""
+    return open_card(gpu_of(text).number)
+
+
+def refuse_gpu(text: Any, what: str) -> None:
+    """Raise OptionError if a device is a GPU of this machine, for parts that do not run there yet."""
+    if is_gpu(text):
+        raise OptionError(f"device: {text}: {what} not run on a GPU yet; {elsewhere()}")
 
 
 def gpu_of(text: str) -> shim.Found:

@@ -28,7 +28,7 @@ from isthmus.kernels.compiling import clock
 from isthmus.memory import Budget
 from isthmus.messages import option
 from isthmus.programs.program import Program
-from isthmus.runtime.device import device_of, name_of
+from isthmus.runtime.device import device_of, name_of, refuse_gpu
 from isthmus.runtime.session import Session
 from isthmus.stream.batch import edits_in_order, edits_of
 from isthmus.stream.checking import differences
@@ -102,6 +102,7 @@ class Live:
         """
         if isinstance(programs, str | Program | Wanted):
             programs = [programs]
+        refuse_gpu(device, "streams do")
         far = device_of(device) is not None
         if policy is not None and not far:
             raise OptionError(f"policy: recipes of streams are for modelled devices, such as {option('device', 'model:rtx2080ti')}")
