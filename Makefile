@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install -c requirements.lock
 
-.PHONY: demo test check lint faults networkx clean
+.PHONY: demo test check lint ptx faults networkx clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/isthmus demo
@@ -23,6 +23,10 @@ lint: $(VENV)/test.stamp
 # NetworkX's own tests on the backend, with counts: some 20 minutes.
 networkx: $(VENV)/test.stamp
 	$(BIN)/python -m tests.networkx.suite
+
+# Every kernel for NVIDIA GPUs as PTX and cubin, without a GPU.
+ptx: $(VENV)/test.stamp
+	$(BIN)/python -m tests.ptx
 
 # The long campaigns of docs/reliability.md: hours.
 faults: $(VENV)/test.stamp

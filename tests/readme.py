@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = ("make ", "pip install", "git clone", "cd ")
-GUIDE = ("algorithms", "jobs", "programs", "calibration", "compare", "model", "checkpoints", "streaming", "networkx", "formats")
+GUIDE = ("algorithms", "jobs", "programs", "calibration", "compare", "model", "checkpoints", "streaming", "networkx", "formats", "gpu")
 PAGES = ("README.md", *(f"docs/{name}.md" for name in GUIDE))
 
 

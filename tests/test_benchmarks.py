@@ -12,8 +12,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tests.gpus import LazyCard
 
 import isthmus as ist
+from isthmus.kernels.cuda import shim
+from isthmus.runtime import device
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
@@ -264,3 +267,23 @@ def test_versions_compare_answers(module, algorithm, near):
     assert versions.same(algorithm, np.array([0.5, 0.5]), np.array([0.5, 0.5]))
     assert versions.same(algorithm, np.array([0.5, 0.5]), np.array([0.50001, 0.5])) is near
     assert not versions.same(algorithm, np.array([0.5, 0.5]), np.array([0.6, 0.4]))
+
+
+def test_answers_of_a_gpu_are_verified(module, monkeypatch, tmp_path, capsys):
+    gpu, card = module("gpu"), LazyCard()
+    monkeypatch.setattr(shim, "found", lambda: ([shim.Found(0, "lazy", (8, 0))], ""))
+    monkeypatch.setattr(device, "open_card", lambda number: card)
+    options = SimpleNamespace(device="cuda:0", memory="10%", rounds=1)
+    assert gpu.measured("rmat6", options, tmp_path)
+    shown = capsys.readouterr().out
+    assert "| sssp | hytgraph | " in shown and "WRONG" not in shown
+    monkeypatch.setattr(gpu, "same", lambda found, expected: False)
+    assert not gpu.measured("rmat6", options, tmp_path)
+    assert "WRONG" in capsys.readouterr().out
+
+
+def test_a_machine_without_a_gpu_is_told(module, monkeypatch, capsys):
+    monkeypatch.setattr(shim, "found", lambda: ([], "no driver"))
+    monkeypatch.setattr(sys, "argv", ["gpu.py"])
+    assert module("gpu").main() == 2
+    assert capsys.readouterr().err == "cuda:0: no driver\n"

@@ -204,6 +204,13 @@ class Frontier:
         team.each(one, count)
         return found
 
+    def take_deltas(self, values: Array, residual: Array, deltas: Array, team: Any) -> None:
+        """The deltas of the active vertices: their residuals, which are added to their values."""
+        if self.list is not None:
+            vertices.take_rows(self.list, values, residual, deltas)
+            return
+        team.split(lambda a, b: vertices.take_range(a, b, self.marks, self.all_active, values, residual, deltas), self.vertices)
+
     def edges(self, lists: Lists, team: Any) -> int:
         """How many edges the active vertices have."""
         if self.all_active:

@@ -364,3 +364,24 @@ def test_words_for_people() -> None:
     assert (counted(0, "edge"), counted(1, "edge"), counted(1234, "edge")) == ("0 edges", "1 edge", "1,234 edges")
     assert (rate(12_300_000, "B"), rate(12_300_000, "edges"), rate(5, "B")) == ("12.3 MB/s", "12.3 M edges/s", "5 B/s")
     assert plain("a [b] \\ é\t\x07\n") == "a [b] \\ é\\t\\x07\\n"
+
+
+def test_devices_are_listed_and_a_store_is_not_needed(call: Any) -> None:
+    told = call("info", "--devices", "--json")
+    assert told.code == 0
+    devices = {each["device"]: each for each in told.json["devices"]}
+    assert devices["cpu"]["usable"]
+    assert devices["model:rtx2080ti"]["usable"]
+    assert any(name.startswith("cuda") for name in devices)
+    shown = call("info", "--devices")
+    assert shown.out.startswith("devices\ncpu")
+    for arguments in ((), ("a.isthmus", "--devices")):
+        assert call("info", *arguments).err == "error: info: expected a store, such as graph.isthmus, or --devices\n"
+
+
+def test_a_gpu_that_is_not_there_is_refused_in_one_line(call: Any) -> None:
+    call("generate", "rmat", "--scale", 4, "--seed", 1, "-o", "a.isthmus")
+    refused = call("run", "bfs", "a.isthmus", "--source", 0, "--device", "cuda:9999")
+    assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+    assert refused.err.startswith("error: device: cuda:9999: ")
+    assert refused.err.endswith("; --device cpu runs here, --device model:rtx2080ti models a GPU\n")

@@ -178,15 +178,39 @@ def exact_size(count: int, format_size: Callable[[float], str]) -> str:
     return f"{count:,} ({format_size(count)})" if count >= 1000 else format_size(count)
 
 
-def info(store: StorePath, json: Json = False) -> None:
-    """Show a store's contents."""
+StoreOrNone = Annotated[Path | None, typer.Argument(metavar="[STORE]", help="A store, NAME.isthmus.", show_default=False)]
+DevicesOption = Annotated[bool, typer.Option("--devices", help="List the devices, and why some of them cannot be used.")]
+
+
+def info(store: StoreOrNone = None, devices: DevicesOption = False, json: Json = False) -> None:
+    """Show a store's contents, or the devices that there are."""
+    if devices == (store is not None):
+        raise OptionError("info: expected a store, such as graph.isthmus, or --devices")
+    if store is None:
+        show_devices(json)
+    else:
+        show_store(store, json)
+
+
+def show_devices(as_json: bool) -> None:
+    from isthmus.cli.console import facts, show_json
+    from isthmus.runtime.device import listed
+
+    found = listed()
+    if as_json:
+        show_json({"devices": [each.as_dict() for each in found]})
+        return
+    facts("devices", [(each.device, each.what if each.usable else f"{each.what}: not usable, {each.trouble}") for each in found])
+
+
+def show_store(store: Path, as_json: bool) -> None:
     from isthmus.cli.console import facts, show_json
     from isthmus.graph.graph import open_graph
     from isthmus.memory import format_size
 
     graph = open_graph(store)
     details = graph.info()
-    if json:
+    if as_json:
         show_json(details)
         return
     rows = rows_of(graph)

@@ -80,7 +80,7 @@ def read_rows(
     requests = bring(extents, buffer.bytes, lists, channel) if count else 0
     return row, skip, Delivery(
         task, buffer.targets(side.target_dtype), buffer.weights(side.weight_dtype) if side.weight_width else None,
-        Rows(kept[:used], begins[:used], weight_begins[:used], lengths[:used]), buffer, extents.bytes, requests,
+        Rows(kept[:used], begins[:used], weight_begins[:used], lengths[:used]), buffer, extents.bytes, requests, far_begins=edges[:used],
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from isthmus.graph.files import aligned_empty
 from isthmus.memory import format_size
 
 if TYPE_CHECKING:
@@ -120,6 +121,10 @@ class Link(ABC):
             yield channel
         finally:
             self._channels.put(channel)
+
+    def near(self, size: int) -> Array:
+        """Near memory for buffers and caches, freed at the latest when the link closes. It is not touched before it is used."""
+        return aligned_empty(size, np.uint8)
 
     @abstractmethod
     def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:

@@ -57,13 +57,13 @@ class ModelLink(Link):
             self.pages = ManagedMemory(self._sections, device.managed, aligned_empty(page_bytes, np.uint8))
 
     def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
-        moved = copy(self._sections, extents, buffer.view(np.uint8))
+        moved = self._carry(extents, buffer)
         copies = int(extents.lengths.size)
         return self._count(channel, Moved(moved, 0, self._full(moved), copies, link_seconds=costs.bulk(self.device, moved, copies)))
 
     def gather(self, extents: Extents, buffer: Array, lists: ListSpans, channel: int = 0) -> int:
         """Fill `buffer` with extents that hold the lists a kernel reads; returns the requests it would make."""
-        copy(self._sections, extents, buffer.view(np.uint8))
+        self._show(extents, buffer)
         return self._count(channel, self.reads(lists))
 
     def reads(self, lists: ListSpans) -> Moved:
@@ -75,7 +75,7 @@ class ModelLink(Link):
 
         `index_bytes` is the size of the index of list starts; both go in one copy.
         """
-        packed = copy(self._sections, extents, buffer.view(np.uint8))
+        packed = self._carry_packed(extents, buffer, channel)
         moved = packed + index_bytes
         return self._count(
             channel,
@@ -125,6 +125,18 @@ class ModelLink(Link):
         """What the channel has moved since the last call."""
         moved, self._moved[channel] = self._moved[channel], Moved()
         return moved
+
+    def _carry(self, extents: Extents, buffer: Array) -> int:
+        """Copy extents into a buffer; returns the bytes."""
+        return copy(self._sections, extents, buffer.view(np.uint8))
+
+    def _carry_packed(self, extents: Extents, buffer: Array, channel: int) -> int:
+        """The same for extents that the host packs first."""
+        return self._carry(extents, buffer)
+
+    def _show(self, extents: Extents, buffer: Array) -> None:
+        """Let a kernel read extents that stay far."""
+        self._carry(extents, buffer)
 
     def _managed(self) -> ManagedMemory:
         if self.pages is None:

@@ -255,12 +255,7 @@ class ByDeltas(Program):
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
         """Take the deltas of the active vertices, once per iteration however many pieces their edges come in."""
         values, residual, deltas = state.arrays[:3]
-        if frontier.list is not None:
-            vertices.take_rows(frontier.list, values, residual, deltas)
-            return
-        facts.team.split(
-            lambda a, b: vertices.take_range(a, b, frontier.marks, frontier.all_active, values, residual, deltas), facts.vertices
-        )
+        frontier.take_deltas(values, residual, deltas, facts.team)
 
     def again(self, state: State, rows: Array) -> None:
         vertices.take_again(rows, *state.arrays[:3])

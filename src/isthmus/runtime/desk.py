@@ -24,6 +24,8 @@ from isthmus.graph.files import BLOCK, aligned_empty
 from isthmus.graph.lists import Lists
 from isthmus.graph.partition import cut, partition_bytes
 from isthmus.graph.snapshot import Snapshot
+from isthmus.kernels.cuda.card import Card
+from isthmus.link.cuda import CudaLink
 from isthmus.link.device import Device
 from isthmus.link.hints import Hint
 from isthmus.link.link import CHANNELS, Array, Extents, Link, Moved
@@ -83,8 +85,9 @@ class Outlasting(Protocol):
 class Holdings:
     """The lists and edges of one snapshot that are near. Not thread-safe."""
 
-    def __init__(self, snapshot: Snapshot, team: Team, model: Device | None, verify: bool, far: str) -> None:
-        self._snapshot, self._team, self._model, self._verify, self._far = snapshot, team, model, verify, far
+    def __init__(self, snapshot: Snapshot, team: Team, model: Device | None, verify: bool, far: str, card: Card | None = None) -> None:
+        """`card`: the GPU of this machine that `model` describes; None: that is a modelled one."""
+        self._snapshot, self._team, self._model, self._verify, self._far, self._card = snapshot, team, model, verify, far, card
         self._lists: dict[str, Lists] = {}  # by side, the least recently used first
         self._arrays: dict[str, Array] = {}  # resident edges by the name of their array, in the same order
         self._desk: Desk | None = None  # the one that moves edges
@@ -264,6 +267,8 @@ class Holdings:
         whole = [np.ascontiguousarray(self._snapshot.whole(array, self._verify)) for array in arrays]
         if self.outlasting is not None:
             return self.outlasting.link([array.name for array in arrays], whole)
+        if self._card is not None:
+            return CudaLink(whole, self._model, self._card)
         return ModelLink(whole, self._model, page_bytes, hint)
 
     def _resident_link(self, arrays: list[FarArray]) -> ModelLink:
@@ -295,7 +300,7 @@ class Holdings:
         partition = partition_bytes(snapshot.slots(program.sides[0]) * sum(entry), most)
         sides = [self._side(name, index, program, partition, link) for index, name in enumerate(program.sides)]
         size = max(split.edges // BUFFERS // block, LEAST_BLOCKS) * block
-        memory = aligned_empty(BUFFERS * size + split.cache, np.uint8)  # not touched before it is used
+        memory = link.near(BUFFERS * size + split.cache)
         buffers = Buffers([Buffer(memory[k * size : (k + 1) * size], entry, block) for k in range(BUFFERS)])
         rest = memory[BUFFERS * size :]
         resources = Resources(link, sides, self._team.size, rest, self._whole, recipe.merge, recipe.hint.evicts)

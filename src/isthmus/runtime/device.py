@@ -1,19 +1,35 @@
-"""Devices by name: this machine, or a modelled one."""
+"""Devices by name: this machine's processor, a modelled GPU, or a GPU of this machine; and what there is to choose from."""
 
 from __future__ import annotations
 
-from isthmus.errors import OptionError
-from isthmus.link.device import PREFIX, Device, builtin, find
+import re
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from typing import Any
 
-DEVICES = ("auto", "cpu")  # and model:NAME
+from isthmus.errors import OptionError
+from isthmus.kernels.cuda import shim
+from isthmus.kernels.cuda.card import Card, NumbaCard
+from isthmus.link.device import PREFIX, Device, builtin, find
+from isthmus.memory import available, format_size
+from isthmus.messages import option
+from isthmus.threads import default_threads
+
+DEVICES = ("auto", "cpu")  # and model:NAME, cuda:NUMBER
+CUDA = "cuda"
+SPARE = 128 << 20  # bytes of a GPU's memory that no budget uses: for rows that are sorted, and for the driver
+ASSUMED = "rtx2080ti"  # whose costs policies use for a GPU, as none of this machine's links is measured yet
 
 
 def device_of(text: str) -> Device | None:
-    """The modelled device of that name; None: this machine."""
+    """The figures of a GPU, modelled or of this machine; None: this machine's processor."""
     if isinstance(text, str) and text.startswith(PREFIX):
         return find(text)
+    if is_gpu(text):
+        card = card_of(text)
+        return replace(find(ASSUMED), name=card.name, near=replace(find(ASSUMED).near, bytes=max(1, card.free_bytes() - SPARE)))
     if text not in DEVICES:
-        raise OptionError(f"device: expected one of {', '.join(DEVICES)} or {PREFIX}NAME, got {text!r}")
+        raise OptionError(f"device: expected one of {', '.join(DEVICES)}, {PREFIX}NAME or {CUDA}:NUMBER, got {text!r}")
     return None
 
 
@@ -21,4 +37,74 @@ def name_of(text: str, model: Device | None) -> str:
     """The device's name in a summary: for a built-in device as the user gave it, otherwise as the device's file states it."""
     if model is None:
         return "cpu"
-    return text if text.removeprefix(PREFIX) in builtin() else f"{PREFIX}{model.name}"
+    return text if is_gpu(text) or text.removeprefix(PREFIX) in builtin() else f"{PREFIX}{model.name}"
+
+
+def is_gpu(text: Any) -> bool:
+    return isinstance(text, str) and text.split(":")[0] == CUDA
+
+
+@cache
+def open_card(number: int) -> Card:
+    return NumbaCard(number)
+
+
+def card_of(text: str) -> Card:
+    """The GPU of that name; raises OptionError if it cannot be used."""
+    return open_card(gpu_of(text).number)
+
+
+def refuse_gpu(text: Any, what: str) -> None:
+    """Raise OptionError if a device is a GPU of this machine, for parts that do not run there yet."""
+    if is_gpu(text):
+        raise OptionError(f"device: {text}: {what} not run on a GPU yet; {elsewhere()}")
+
+
+def gpu_of(text: str) -> shim.Found:
+    """The GPU that `cuda:NUMBER` or `cuda` means; raises OptionError if it cannot be used."""
+    if not re.fullmatch(r"cuda(:\d{1,4})?", text):
+        raise OptionError(f"device: expected {CUDA}:NUMBER, such as {CUDA}:0, got {text!r}")
+    number = int(text.partition(":")[2] or 0)
+    gpus, trouble = shim.found()
+    if not trouble and number >= len(gpus):
+        trouble = f"this machine has {len(gpus)} GPU{'s' if len(gpus) > 1 else ''}, numbered from 0"
+    trouble = trouble or gpus[number].trouble
+    if trouble:
+        raise OptionError(f"device: {text}: {trouble}; {elsewhere()}")
+    return gpus[number]
+
+
+def elsewhere() -> str:
+    return f"{option('device', 'cpu')} runs here, {option('device', 'model:rtx2080ti')} models a GPU"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A device for the user: its name, what it is, and why it cannot be used, or an empty text."""
+
+    device: str
+    what: str
+    trouble: str = ""
+
+    @property
+    def usable(self) -> bool:
+        return not self.trouble
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "usable": self.usable}
+
+
+def listed() -> list[Listed]:
+    """All devices: this machine's processor, its GPUs, and the modelled ones."""
+    processor = Listed("cpu", f"{default_threads()} threads, {format_size(available())} of memory available")
+    gpus, trouble = shim.found()
+    cards = [Listed(f"{CUDA}:{gpu.number}", gpu_text(gpu), gpu.trouble) for gpu in gpus] or [Listed(CUDA, "a GPU of this machine", trouble)]
+    return [processor, *cards, *(Listed(f"{PREFIX}{name}", model_text(find(name))) for name in builtin())]
+
+
+def gpu_text(gpu: shim.Found) -> str:
+    return f"{gpu.name}, compute capability {gpu.capability[0]}.{gpu.capability[1]}" if gpu.capability > (0, 0) else gpu.name
+
+
+def model_text(device: Device) -> str:
+    return f"modelled: {format_size(device.near.bytes)} near memory, {format_size(device.link.bandwidth)}/s over the link"

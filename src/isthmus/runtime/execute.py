@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from isthmus.engines.resident import Resident
 from isthmus.errors import BudgetError, StoreError
-from isthmus.frontier import Frontier
 from isthmus.kernels.compiling import COMPILING, clock, telling
 from isthmus.link.link import Moved
 from isthmus.link.measure import ignore
@@ -22,6 +21,7 @@ from isthmus.programs.program import Facts, NearEdges, Program, State
 from isthmus.runtime.budget import BUFFERS, LEAST_BLOCKS, Split, split_for
 from isthmus.runtime.checkpoint import Checkpoint
 from isthmus.runtime.compiled import compile_program
+from isthmus.runtime.cuda import CudaWorker, make_frontier, near_state, on_gpu
 from isthmus.runtime.desk import Desk
 from isthmus.runtime.iteration import Iteration
 from isthmus.runtime.launches import Launches
@@ -55,7 +55,8 @@ class Execution:
 def recipe_for(program: Program, session: Session) -> Recipe:
     settings = session.settings
     sides = 0 if session.model is None else len(program.sides)
-    return recipe(settings.policy, settings.without, sides, program.levels)
+    chosen = recipe(settings.policy, settings.without, sides, program.levels)
+    return chosen if session.card is None else on_gpu(chosen)
 
 
 def session_split(program: Program, session: Session) -> Split:
@@ -91,7 +92,7 @@ def executed(program: Program, session: Session, watch: Watch, say: Callable[[st
     spare = max(0, split.budget - split.peak - held) if saved is None else saved.spare(split, session.settings.memory)
     run = Execution(program, split, trace=Trace(notes=list(split.notes)), loaded=holdings.count_anew())
     facts = facts_of(session, program, spare, chosen)
-    state, frontier = program.begin(facts), Frontier(graph.vertices, session.team.size, session.model is not None)
+    state, frontier = program.begin(facts), make_frontier(session)
     frontier.start(state.start)
     if saved is not None:
         saved.begin(state, facts, frontier, run.trace, say)
@@ -112,11 +113,15 @@ def executed(program: Program, session: Session, watch: Watch, say: Callable[[st
         module = compile_program(program, facts, state, desk.sides[0])
         ready = clock()
         least_again = modelled.least_again(desk.sides[0]) if modelled is not None and chosen.weighs_launches else 0
-        worker = Worker(module, program, state, session.team, least_again, Launches(program, state) if modelled is not None else None)
-        loop = Loop(program, state, facts, frontier, desk, chosen, worker, session.team, run.trace, watch, modelled, checkpoint=saved)
-        loop.staying = stay(loop, split)
-        loop.begin()
-        loop.run()
+        with near_state(session, program, state, frontier) as on:
+            launches = Launches(program, state) if modelled is not None and (on is None or on.card.repeats) else None
+            worker = Worker(module, program, state, session.team, least_again, launches)
+            if on is not None:
+                worker = CudaWorker(on, desk, module, program.text(facts), program, state, session.team, least_again, launches)
+            loop = Loop(program, state, facts, frontier, desk, chosen, worker, session.team, run.trace, watch, modelled, checkpoint=saved)
+            loop.staying = stay(loop, split)
+            loop.begin()
+            loop.run()
         count_brought(run.trace, brought)
     finished = clock()
     state.over = True  # no copies: they might not fit the budget

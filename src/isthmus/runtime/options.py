@@ -21,7 +21,7 @@ Say = Callable[[str], None]
 class SessionOptions(TypedDict, total=False):
     """What a session is opened with."""
 
-    device: str  # auto, cpu, or model:NAME for a modelled GPU
+    device: str  # auto, cpu, cuda:NUMBER, or model:NAME for a modelled GPU
     memory: str | int | None  # near memory: bytes, "2GB", or "10%" for vertex state plus that share of the edges
     policy: str  # the recipe that decides how edges are brought near
     without: tuple[str, ...]  # parts of the recipe to switch off

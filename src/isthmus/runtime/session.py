@@ -29,7 +29,7 @@ from isthmus.runtime import repeat
 from isthmus.runtime.call import Call, Rehearsal
 from isthmus.runtime.checkpoint import checkpoints_of
 from isthmus.runtime.desk import Holdings
-from isthmus.runtime.device import device_of
+from isthmus.runtime.device import card_of, device_of, is_gpu
 from isthmus.runtime.options import SESSION, CallOptions, SessionOptions, Settings, check_call, quiet, refuse_unknown, split
 from isthmus.runtime.result import Result
 from isthmus.runtime.results import result_of
@@ -44,6 +44,7 @@ class Session:
         refuse_unknown("session", options, SESSION)
         self.graph, self.settings = graph, Settings(**options)
         self.model = device_of(self.settings.device)
+        self.card = card_of(self.settings.device) if is_gpu(self.settings.device) else None
         self._lock, self._process = threading.RLock(), os.getpid()
         self._busy = self._closed = False
         try:
@@ -55,7 +56,7 @@ class Session:
 
     def _open(self) -> None:
         self.team = Team(self.settings.threads)
-        self.holdings = Holdings(self.graph.snapshot, self.team, self.model, self.settings.verify, self.settings.far)
+        self.holdings = Holdings(self.graph.snapshot, self.team, self.model, self.settings.verify, self.settings.far, self.card)
         self._release = weakref.finalize(self, release, self.holdings, self.team, self._process)  # also when it is forgotten unclosed
         self._release.atexit = False
 

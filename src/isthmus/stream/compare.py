@@ -11,7 +11,7 @@ from isthmus.errors import OptionError
 from isthmus.graph.graph import Graph
 from isthmus.runtime.agree import difference
 from isthmus.runtime.compare import DisagreementError, names_of
-from isthmus.runtime.device import device_of, name_of
+from isthmus.runtime.device import device_of, name_of, refuse_gpu
 from isthmus.runtime.session import check_graph
 from isthmus.stream.live import Live
 from isthmus.stream.reads import Transfer
@@ -74,6 +74,7 @@ def compare_streams(
     `updates`, and the options in `how`, are as for `live.follow`; what can be read once only, such as a pipe, is refused.
     """
     check_graph("compare_streams", graph)
+    refuse_gpu(device, "streams do")
     model = device_of(device)
     if model is None:
         raise OptionError(f"device: expected a modelled device, such as model:rtx2080ti, got {device!r}: on this machine nothing moves")

@@ -1,0 +1,95 @@
+"""Recipes on a GPU of this machine: answers verified against the processor's, measured seconds beside the modelled ones.
+
+    python benchmarks/gpu.py [--device cuda:0] [--graphs rmat18 rmat20] [--memory 10%] [--rounds 3] [--folder DIR]
+
+For anyone with a GPU: the output is Markdown, ready to be pasted into an issue. Every answer is compared before its time counts; a
+cell that differs says WRONG. Seconds are of the whole run after its set-up. Bytes are those that crossed the link. With
+NUMBA_ENABLE_CUDASIM=1 it runs in numba-cuda's simulator, on tiny graphs (`--graphs rmat5`), where seconds mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from graphs import hub, make
+from harness import table
+
+import isthmus as ist
+from isthmus.kernels.cuda import shim
+from isthmus.memory import format_size
+
+RECIPES = ("filter", "subway", "emogi", "scaph", "hytgraph", "auto")  # those that run there
+TOL = 1e-6
+
+
+def algorithms(graph: Any) -> dict[str, Any]:
+    source = hub(graph)
+    return {
+        "bfs": lambda **how: ist.bfs(graph, source, **how),
+        "sssp": lambda **how: ist.sssp(graph, source, **how),
+        "weakly_connected_components": lambda **how: ist.weakly_connected_components(graph, **how),
+        "pagerank": lambda **how: ist.pagerank(graph, tol=TOL, **how),
+    }
+
+
+def same(found: Any, expected: Any) -> bool:
+    """Whether two answers agree: exactly, or within the tolerance for ranks."""
+    a, b = found.filled(), expected.filled()
+    return bool(np.array_equal(a, b)) if a.dtype.kind in "iu" else bool(np.abs(a - b).sum() <= 2 * TOL)
+
+
+def cell(run: Any, expected: Any, options: argparse.Namespace, policy: str, memory: str | None) -> list[str]:
+    seconds, result = [], None
+    for _ in range(options.rounds + 1):  # the first compiles
+        result = run(device=options.device, policy=policy, memory=memory)
+        seconds.append(result.summary()["seconds"]["iterate"])
+    facts = result.summary()
+    verdict = "" if same(result, expected) else " WRONG"
+    return [
+        f"{statistics.median(seconds[1:]):.4f}{verdict}", f"{facts['seconds']['modelled']:.4f}", format_size(facts["transfer"]["bytes"]),
+        f"{facts['transfer']['requests']:,}", f"{facts['iterations']:,}",
+    ]  # fmt: skip
+
+
+def measured(name: str, options: argparse.Namespace, folder: Path) -> bool:
+    """Print the table of a graph; whether all answers were right."""
+    graph = make(folder, name)
+    head = ["algorithm", "recipe", "seconds", "modelled", "moved", "requests", "iterations"]
+    rows = [head]
+    for algorithm, run in algorithms(graph).items():
+        expected = run()
+        for policy, memory in [("resident", None), *((recipe, options.memory) for recipe in RECIPES)]:
+            rows.append([algorithm, policy, *cell(run, expected, options, "filter" if memory is None else policy, memory)])
+    print(f"\n## {name}: {graph.vertices:,} vertices, {graph.edges:,} edges, budget {options.memory}\n\n{table(rows)}", flush=True)
+    return not any("WRONG" in row[2] for row in rows)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--graphs", nargs="*", default=["rmat18", "rmat20"])
+    parser.add_argument("--memory", default="10%")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--folder", type=Path)
+    options = parser.parse_args()
+    gpus, trouble = shim.found()
+    if trouble:
+        print(f"{options.device}: {trouble}", file=sys.stderr)
+        return 2
+    print(f"Isthmus {ist.__version__}, Python {platform.python_version()}, {', '.join(f'cuda:{g.number} {g.name}' for g in gpus)}")
+    print("Modelled seconds are those of an RTX 2080 Ti on PCIe 3, whatever the GPU.")
+    with tempfile.TemporaryDirectory() as temporary:
+        right = [measured(name, options, options.folder or Path(temporary)) for name in options.graphs]
+    print("\nAll answers are those of the processor." if all(right) else "\nSome answers are WRONG.")
+    return 0 if all(right) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

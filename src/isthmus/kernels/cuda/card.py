@@ -1,0 +1,183 @@
+"""A GPU as the rest of Isthmus sees it: memory, streams, events, copies and launches, and nothing else.
+
+Work on a stream runs in order; work on two streams does not. A thread of the host waits for its own work in `finish`, while others submit
+more. So whoever reuses memory first waits for the event behind its last use; a card in the tests delays all work for as long as events
+allow, and so finds every wait that is missing.
+
+| memory | the host | kernels |
+|---|---|---|
+| `near` | copies only | fast |
+| `pinned` | as any array | no |
+| `mapped` | as any array | over the link, by requests of up to 128 bytes (zero-copy) |
+| `managed` | as any array, after `finish` | fast; pages migrate where they are used |
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from isthmus.kernels.cuda import shim
+from isthmus.kernels.cuda.skeleton import BLOCK
+
+Array = Any  # of NumPy, or of the device
+BLOCKS_PER_PROCESSOR = 8  # of 256 threads: as many as a multiprocessor of any architecture can hold
+SIMULATED_THREADS, SIMULATED_BYTES = 64, 1 << 32  # of a launch, each a thread of Python; and of the device
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Memory that host and kernels both use, as each of them sees it."""
+
+    host: Array
+    device: Array
+
+
+class Card(ABC):
+    """A GPU. `threads` is the size of every launch, `gpu` whether kernels are built for a GPU."""
+
+    name: str
+    gpu: bool
+    repeats: bool  # work runs in an order that does not change from run to run
+    threads: int
+
+    @abstractmethod
+    def near(self, count: int, dtype: Any) -> Array:
+        """Memory of the device. Its content is not defined."""
+
+    @abstractmethod
+    def pinned(self, count: int, dtype: Any) -> Array:
+        """Page-locked memory of the host, from which copies are asynchronous."""
+
+    @abstractmethod
+    def mapped(self, array: Array) -> Shared:
+        """A copy of a host array in page-locked memory that kernels read over the link."""
+
+    @abstractmethod
+    def managed(self, array: Array) -> Shared:
+        """A copy of a host array in memory that host and kernels both use."""
+
+    @abstractmethod
+    def free(self, memory: Array | Shared) -> None:
+        """Free memory that `near`, `pinned`, `mapped` or `managed` has returned."""
+
+    @abstractmethod
+    def stream(self) -> Any: ...
+
+    @abstractmethod
+    def copy(self, near: Array, host: Array, stream: Any) -> None:
+        """Copy a host array to near memory of its size, asynchronously if it is page-locked."""
+
+    @abstractmethod
+    def copy_back(self, host: Array, near: Array, stream: Any) -> None:
+        """The other way round. The host's memory holds the copy after `finish`."""
+
+    @abstractmethod
+    def launch(self, kernel: Any, stream: Any, *arguments: Any) -> None: ...
+
+    @abstractmethod
+    def record(self, stream: Any) -> Any:
+        """An event behind all work that the stream has so far."""
+
+    @abstractmethod
+    def finish(self, event: Any) -> None:
+        """Let the host wait for an event."""
+
+    @abstractmethod
+    def free_bytes(self) -> int:
+        """Memory of the device that nobody uses."""
+
+
+class NumbaCard(Card):
+    """A GPU through numba-cuda, or its simulator. Every thread of the host may use it."""
+
+    gpu = True
+
+    def __init__(self, number: int) -> None:
+        self._number, self._cuda = number, shim.cuda()
+        self.repeats = self._simulated = shim.simulated()
+        self.name = f"cuda:{number}"
+        self.threads = SIMULATED_THREADS if self._simulated else self._device.MULTIPROCESSOR_COUNT * BLOCKS_PER_PROCESSOR * BLOCK
+
+    @property
+    def _device(self) -> Any:
+        return self._cuda.gpus[self._number]
+
+    def _here(self) -> AbstractContextManager[Any]:
+        """The device as the current one of this thread."""
+        return self._device  # type: ignore[no-any-return]
+
+    def near(self, count: int, dtype: Any) -> Array:
+        return self._made(self._cuda.device_array, count, dtype)
+
+    def pinned(self, count: int, dtype: Any) -> Array:
+        return self._made(self._cuda.pinned_array, count, dtype)
+
+    def mapped(self, array: Array) -> Shared:
+        return self._shared(self._cuda.mapped_array, array)
+
+    def _made(self, make: Any, count: int, dtype: Any) -> Array:
+        """An array, or MemoryError. The driver refuses to make an empty one."""
+        try:
+            with self._here():
+                made = make(max(1, count), dtype)
+        except Exception as error:
+            if "OUT_OF_MEMORY" in str(error):  # an error of the driver, whose class is numba-cuda's own
+                raise MemoryError(str(error)) from error
+            raise
+        return made if count else made[:0]
+
+    def managed(self, array: Array) -> Shared:
+        if self._simulated:  # it has no managed memory: all memory is the host's
+            copy = array.copy()
+            return Shared(copy, copy)
+        return self._shared(self._cuda.managed_array, array)
+
+    def _shared(self, make: Any, array: Array) -> Shared:
+        """A copy of an array; of an empty one, an entry. The host's view is a plain array, which the processor's kernels take as well."""
+        device = self._made(make, max(1, array.size), array.dtype)
+        host = np.asarray(device)[: array.size]
+        host[:] = array
+        return Shared(host, device)
+
+    def free(self, memory: Array | Shared) -> None:
+        """Numba frees memory when the last reference to it goes."""
+
+    def stream(self) -> Any:
+        with self._here():
+            return self._cuda.stream()
+
+    def copy(self, near: Array, host: Array, stream: Any) -> None:
+        if host.size:  # numba-cuda takes the strides of empty arrays for a difference
+            with self._here():
+                near.copy_to_device(host, stream=stream)
+
+    def copy_back(self, host: Array, near: Array, stream: Any) -> None:
+        if host.size:
+            with self._here():
+                near.copy_to_host(host, stream=stream)
+
+    def launch(self, kernel: Any, stream: Any, *arguments: Any) -> None:
+        threads = min(BLOCK, self.threads)
+        with self._here():
+            kernel[self.threads // threads, threads, stream](*arguments)
+
+    def record(self, stream: Any) -> Any:
+        with self._here():
+            event = self._cuda.event(timing=False) if not self._simulated else self._cuda.event()
+            event.record(stream)
+        return event
+
+    def finish(self, event: Any) -> None:
+        with self._here():
+            event.synchronize()
+
+    def free_bytes(self) -> int:
+        if self._simulated:
+            return SIMULATED_BYTES
+        with self._here():
+            return int(self._cuda.current_context().get_memory_info().free)

@@ -1,0 +1,80 @@
+"""The one place that imports `cuda`: from numba-cuda or, if ISTHMUS_CUDA=mlir, from its successor numba-cuda-mlir.
+
+Both are extras, so nothing here is imported before a GPU is asked for. With NUMBA_ENABLE_CUDASIM=1 numba-cuda is a simulator: it
+runs the same kernels in Python threads, on this machine's memory. (numba-cuda-mlir has none.)
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+PACKAGES = {"numba": ("numba_cuda", "numba.cuda", "numba-cuda"), "mlir": ("numba_cuda_mlir", "numba_cuda_mlir.cuda", "numba-cuda-mlir")}
+LEAST = (7, 5)  # compute capability: the oldest that CUDA 13 compiles for
+
+
+@dataclass(frozen=True)
+class Found:
+    """A GPU of this machine; `trouble`: why it cannot be used, or an empty text."""
+
+    number: int
+    name: str
+    capability: tuple[int, int]
+    trouble: str = ""
+
+
+def package() -> tuple[str, str, str]:
+    """The package that is asked for, its module with `cuda`, and its name in the registry."""
+    return PACKAGES.get(os.environ.get("ISTHMUS_CUDA", "numba"), PACKAGES["numba"])
+
+
+def missing() -> str:
+    """Why there is no `cuda` to import; an empty text if there is."""
+    top, _, name = package()
+    if importlib.util.find_spec(top) is None:
+        return f"{name} is not installed; install isthmus[cuda]"
+    return ""
+
+
+@cache
+def cuda() -> Any:
+    """The module `cuda`. Call it only if nothing is `missing`."""
+    return importlib.import_module(package()[1])
+
+
+def simulated() -> bool:
+    """Whether `cuda` is numba-cuda's simulator."""
+    return bool(importlib.import_module("numba").config.ENABLE_CUDASIM)
+
+
+def found() -> tuple[list[Found], str]:
+    """The GPUs of this machine; and why there is none, or an empty text."""
+    trouble = missing()
+    if trouble:
+        return [], trouble
+    if simulated():
+        return [Found(0, "numba-cuda's simulator", (0, 0))], ""
+    try:
+        gpus = list(cuda().gpus)
+        return [of(number, gpu) for number, gpu in enumerate(gpus)], "" if gpus else "the driver finds no GPU"
+    except Exception as error:  # numba-cuda raises errors of several packages, depending on what is missing
+        return [], reason(error)
+
+
+def of(number: int, gpu: Any) -> Found:
+    name = gpu.name.decode() if isinstance(gpu.name, bytes) else str(gpu.name)
+    capability = tuple(gpu.compute_capability)
+    old = capability < LEAST
+    return Found(number, name, capability, f"expected compute capability {LEAST[0]}.{LEAST[1]} or newer" if old else "")
+
+
+def reason(error: BaseException) -> str:
+    """The main line of an error of the driver."""
+    lines = [line.strip(" :.") for line in str(error).splitlines() if line.strip(" :.")]
+    if any("libcuda" in line or "driver" in line.lower() for line in lines):
+        return "no NVIDIA driver was found (libcuda.so cannot be loaded)"
+    return lines[0] if lines else type(error).__name__

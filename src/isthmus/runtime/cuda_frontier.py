@@ -1,0 +1,95 @@
+"""The frontier of a run on a GPU: kernels mark, count and clear; the host gets a bitmap and the activity of partitions.
+
+Marks lie in managed memory, so that parts of a program which change them on the host still work. As long as none does, only what the host
+needs to decide crosses the link: an eighth of a byte per vertex and 24 bytes per partition in an iteration.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isthmus.frontier import Activity, Frontier
+from isthmus.graph.lists import Lists
+from isthmus.graph.partition import Partitions
+from isthmus.kernels.cuda import rows as kernels
+from isthmus.link.link import Array
+
+if TYPE_CHECKING:
+    from isthmus.runtime.cuda import OnCard
+
+
+class CudaFrontier(Frontier):
+    """A frontier that has a list if its vertices fit one queue, whoever marked them. On the host until it is boarded."""
+
+    _on: OnCard | None = None
+
+    def __init__(self, vertices: int, threads: int) -> None:
+        super().__init__(vertices, threads, repeats=True)
+
+    def board(self, on: OnCard) -> None:
+        """Move to memory that both sides use."""
+        self._on, self._kernels = on, kernels.build(on.card.gpu)
+        self.marks, self.next_marks = on.managed(self.marks), on.managed(self.next_marks)
+        self._bits, self._host_bits = on.near(self.marks.size // 8, np.uint8), np.empty(self.marks.size // 8, np.uint8)
+        self._count, self._host_count = on.near(1, np.int64), np.empty(1, np.int64)
+        self._near: dict[str, tuple[Any, ...]] = {}  # of partitions: lists, cuts and counts
+
+    def advance(self) -> None:
+        assert self._on is not None
+        on = self._on
+        self.marks, self.next_marks, self.all_active = self.next_marks, self.marks, False
+        on.launch(self._kernels.fill, self.next_marks, 0)
+        self.count, self.list = self._packed(self.marks), None
+        if self.count <= self.queues.shape[1]:
+            self.list = np.flatnonzero(np.unpackbits(self._host_bits, bitorder="little")).astype(np.uint32)
+        self.used[:] = 0
+
+    def none_next(self) -> bool:
+        return self._packed(self.next_marks) == 0
+
+    def _packed(self, marks: Array) -> int:
+        """The number of marks; copies them to the host as a bitmap."""
+        assert self._on is not None
+        on = self._on
+        on.launch(self._kernels.fill, self._count, 0)
+        on.launch(self._kernels.pack_marks, marks, self._bits, self._count)
+        on.copy_back(self._host_count, self._count)
+        on.copy_back(self._host_bits, self._bits)
+        on.finish()
+        return int(self._host_count[0])
+
+    def activity(
+        self, partitions: Partitions, lists: Lists, width: int, weight_width: int, block: int, team: Any, shares: bool = True
+    ) -> Activity:
+        """The activity of each partition: of a few active vertices on the host, else by a kernel."""
+        if self.list is not None or shares or self._on is None:
+            return super().activity(partitions, lists, width, weight_width, block, team, shares)
+        on, count = self._on, len(partitions)
+        begins, ends, cuts, *found = self._partitions(partitions, lists)
+        for near in found:
+            on.launch(self._kernels.fill, near, 0)
+        on.launch(
+            self._kernels.count_activity, self.vertices, self.marks, self.all_active, begins, ends, cuts, width, weight_width, block, *found
+        )
+        vertices, edges, blocks = host = tuple(np.empty(count, np.int64) for _ in found)
+        for back, near in zip(host, found, strict=True):
+            on.copy_back(back, near)
+        on.finish()
+        return Activity(vertices, edges, blocks, partitions.arcs, whole_slots=partitions.slots)
+
+    def _partitions(self, partitions: Partitions, lists: Lists) -> tuple[Array, ...]:
+        """Lists, cuts and room for counts in near memory, made once."""
+        key = f"{id(partitions)} {id(lists)}"  # both live as long as the run
+        if key not in self._near:
+            on = self._on
+            assert on is not None
+            counts = (on.near(len(partitions), np.int64) for _ in range(3))
+            self._near[key] = (*on.lists(lists), on.upload(partitions.cuts), *counts)
+        return self._near[key]
+
+    def take_deltas(self, values: Array, residual: Array, deltas: Array, team: Any) -> None:
+        assert self._on is not None
+        self._on.launch(self._kernels.take_deltas, self.vertices, self.marks, self.all_active, values, residual, deltas)
+        self._on.finish()

@@ -1,0 +1,173 @@
+"""Runs on a GPU: program × recipe × budget × order × graph gives one answer, moves what the model moves, and frees all memory.
+
+`LazyCard` (tests/gpus.py) runs them without a GPU, and finds waits that are missing. With NUMBA_ENABLE_CUDASIM=1 a smaller covering
+set goes through numba-cuda's simulator.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from tests import cases as kinds
+from tests.conformance import test_conformance as declared
+from tests.conformance import test_more as more
+from tests.covering import covering, missed
+from tests.gpus import LazyCard
+
+import isthmus as ist
+from isthmus.kernels.cuda import shim
+from isthmus.runtime import cuda, device
+
+CASES = {case.name: case for case in kinds.cases()}
+NAMES = [*declared.PROGRAMS, *more.MORE]
+RECIPES = ("filter", "subway", "emogi", "scaph", "hytgraph", "auto")  # all that read no pages
+WAYS = list(itertools.product(RECIPES, ("1%", "50%", None), ("natural", "hub")))
+SIMULATED = ("skewed-real", "loops-and-parallels", "two-components", "one-loop", "no-edges", "strings")
+SIMULATED_WAYS = list(itertools.product(RECIPES, ("1%", None), ("natural",)))
+
+
+def pairs(graphs: Any) -> list[tuple[str, str]]:
+    """Graphs and the programs that can run on them."""
+    found = []
+    for case, name in itertools.product((CASES[graph] for graph in graphs), NAMES):
+        if name in declared.PROGRAMS:
+            can = case.weighted or not declared.PROGRAMS[name].weights
+        else:
+            can = case.in_edges and (case.name, name) not in more.SLOW
+        if can:
+            found.append((case.name, name))
+    return found
+
+
+@functools.cache
+def chosen() -> dict[Any, list[Any]]:
+    return covering(pairs(CASES), WAYS, 2)
+
+
+@functools.cache
+def chosen_simulated() -> dict[Any, list[Any]]:
+    return covering(pairs(SIMULATED), SIMULATED_WAYS, 2)
+
+
+def test_all_pairs_of_choices_meet() -> None:
+    assert missed(pairs(CASES), WAYS, chosen()) == set()
+    assert missed(pairs(SIMULATED), SIMULATED_WAYS, chosen_simulated()) == set()
+
+
+@pytest.fixture
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    made = CASES[request.param]
+    if not made.graphs:
+        made.build(tmp_path_factory.mktemp("stores"))
+    return made
+
+
+@pytest.fixture
+def tight(sized: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Buffers shorter than lists, many partitions, dense frontiers, and few rows at a time."""
+    sized(smallest_partition=4096, least_buffer=1024, few_edges=16, alone=64, piece=300, smallest_queue=3)
+    monkeypatch.setattr(cuda, "ROOM", 50)
+
+
+@pytest.fixture
+def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[LazyCard]:
+    card = LazyCard()
+    monkeypatch.setattr(shim, "found", lambda: ([shim.Found(0, "lazy", (8, 0))], ""))
+    monkeypatch.setattr(device, "open_card", lambda number: card)
+    yield card
+    assert card.held == {}
+
+
+def assert_way(case: Any, name: str, way: tuple[str, str | None, str]) -> Any:
+    recipe, budget, order = way
+    graph, how = case.graphs[f"{order} store"], {"device": "cuda:0", "policy": recipe, "memory": budget, "threads": 2}
+    try:
+        if name in declared.PROGRAMS:
+            result = declared.PROGRAMS[name].run(case, graph, **how)
+            declared.assert_same(result, declared.PROGRAMS[name], case)
+        else:
+            run, read, expect = more.MORE[name]
+            result = run(more.Places(case), graph, **how)
+            assert read(result) == expect(more.Places(case))
+        assert result.summary()["device"] == "cuda:0"
+        return result
+    except Exception as error:
+        error.add_note(f"{name} on {case.name}, {way}")
+        raise
+
+
+@pytest.mark.parametrize(("case", "name"), pairs(CASES), indirect=["case"])
+def test_every_way_gives_the_oracles_answer(case: Any, name: str, card: LazyCard, tight: None) -> None:
+    for way in chosen()[case.name, name]:
+        assert_way(case, name, way)
+        assert card.held == {}
+
+
+@pytest.mark.parametrize("recipe", [recipe for recipe in RECIPES if recipe != "auto"])  # it runs zero-copy deliveries again on the model
+@pytest.mark.parametrize("name", ["bfs", "sssp", "pagerank", "weakly_connected_components", "odd-steps", "spread-weighted", "katz"])
+@pytest.mark.parametrize("case", ["skewed", "skewed-real", "grid"], indirect=True)
+def test_bytes_and_requests_are_those_of_the_modelled_device(case: Any, name: str, recipe: str, card: LazyCard, tight: None) -> None:
+    run = declared.PROGRAMS[name].run if name in declared.PROGRAMS else lambda c, g, **how: more.MORE[name][0](more.Places(c), g, **how)
+    for budget in ("1%", None):
+        how = {"policy": recipe, "memory": budget, "without": ("cache",), "threads": 1}
+        found = [run(case, case.graphs["natural store"], device=each, **how).summary() for each in ("cuda:0", "model:rtx2080ti")]
+        for key in ("transfer", "engines", "iterations", "load"):
+            assert found[0][key] == found[1][key], (key, budget)
+
+
+def test_what_the_card_copies_is_what_the_link_counts(card: LazyCard, tight: None) -> None:
+    """Whole partitions and resident edges: every byte that crosses is one that is counted."""
+    graph = ist.read(CASES["skewed"].columns(), vertices=320)
+    for budget in ("1%", None):
+        card.record_of.clear()
+        result = ist.sssp(graph, 1, device="cuda:0", policy="filter", memory=budget, threads=1)
+        edges = sum(work.bytes for work in card.record_of if work.kind == "copy" and work.writes[0].dtype == np.uint8)
+        assert edges == result.summary()["transfer"]["bytes"] > 0
+
+
+class ReadingCard(LazyCard):
+    """Counts the requests of 128 bytes by which warps read the rows of `push`, line by line, in targets and in weights of four bytes."""
+
+    requests = 0
+
+    def launch(self, kernel: Any, stream: int, *arguments: Any) -> None:
+        super().launch(kernel, stream, *arguments)
+        work = self.record_of[-1]
+        if work.name == "push":
+            run = work.do
+
+            def counted() -> None:
+                self.requests += lines(*arguments[:7])
+                run()
+
+            work.do = counted
+
+
+def lines(kind: int, room: int, vertices: Any, begins: Any, weight_begins: Any, lengths: Any, counts: Any) -> int:
+    rows = slice(kind * room, kind * room + int(counts[kind]))
+    first, last = begins[rows] * 4 // 128, ((begins[rows] + lengths[rows]) * 4 - 1) // 128
+    return 2 * int((last - first + 1).sum())
+
+
+def test_what_kernels_read_by_zero_copy_is_what_the_link_counts(monkeypatch: pytest.MonkeyPatch, card: LazyCard, tight: None) -> None:
+    reading = ReadingCard()
+    monkeypatch.setattr(device, "open_card", lambda number: reading)
+    graph = ist.read(CASES["skewed"].columns(), vertices=320)
+    result = ist.sssp(graph, 1, device="cuda:0", policy="emogi", memory="1%", threads=1)
+    assert reading.requests == result.summary()["transfer"]["requests"] > 0
+    assert reading.held == {}
+
+
+simulator = pytest.mark.skipif(not shim.simulated(), reason="set NUMBA_ENABLE_CUDASIM=1 to run kernels in numba-cuda's simulator")
+
+
+@simulator
+@pytest.mark.parametrize(("case", "name"), pairs(SIMULATED), indirect=["case"])
+def test_the_simulator_gives_the_oracles_answer(case: Any, name: str, tight: None) -> None:
+    for way in chosen_simulated()[case.name, name]:
+        assert_way(case, name, way)

@@ -1,0 +1,149 @@
+"""A card for tests that is as lazy as streams and events allow, and keeps a record.
+
+Work waits on its stream until the host waits for an event behind it; only then is it done, with all before it, and nothing else. So code
+that forgets to wait reads old values, or memory that holds rubbish. Beyond that the card refuses
+
+- work on memory that work still waiting on another stream uses, unless both only read it: no event orders the two;
+- to free memory twice, or memory that waiting work uses.
+
+Kernels run on the processor, thread by thread (`kernels/cuda/head.py`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from isthmus.kernels.cuda.card import Array, Card, Shared
+
+RUBBISH = 0xCD
+
+
+@dataclass
+class Work:
+    """Something on a stream: what it is, how many bytes it copies, the memory that it reads and writes, and how to do it."""
+
+    kind: str
+    stream: int
+    name: str
+    bytes: int
+    reads: list[Array]
+    writes: list[Array]
+    do: Callable[[], None]
+    arguments: tuple[Any, ...] = ()
+
+
+@dataclass
+class Event:
+    stream: int
+    place: int  # how much work the stream had
+
+
+@dataclass
+class LazyCard(Card):
+    """A card without a GPU. `fails_at`: how many allocations succeed before memory is full."""
+
+    name: str = "cuda:0"
+    gpu: bool = False
+    repeats: bool = True
+    threads: int = 512
+    fails_at: int | None = None
+    bytes: int = 1 << 30
+    record_of: list[Work] = field(default_factory=list)  # all work, in order of submission
+    done: list[Work] = field(default_factory=list)  # in order of completion
+    held: dict[int, Array] = field(default_factory=dict)
+    taken: int = 0
+
+    def __post_init__(self) -> None:
+        self._streams: list[list[Work]] = []
+        self._finished: list[int] = []
+        self._lock = threading.RLock()
+
+    def _take(self, array: Array) -> Array:
+        with self._lock:
+            if self.fails_at is not None and self.taken >= self.fails_at:
+                raise MemoryError("the card is full")
+            self.taken += 1
+            self.held[id(array)] = array
+        return array
+
+    def near(self, count: int, dtype: Any) -> Array:
+        made = np.empty(count, dtype)
+        made.view(np.uint8)[:] = RUBBISH
+        return self._take(made)
+
+    def pinned(self, count: int, dtype: Any) -> Array:
+        return self.near(count, dtype)
+
+    def mapped(self, array: Array) -> Shared:
+        copy = self._take(array.copy())
+        return Shared(copy, copy[:])
+
+    def managed(self, array: Array) -> Shared:
+        return self.mapped(array)
+
+    def free(self, memory: Array | Shared) -> None:
+        array = memory.host if isinstance(memory, Shared) else memory
+        with self._lock:
+            assert id(array) in self.held, "freed twice, or never allocated"
+            for waiting in self._waiting():
+                assert not any(np.may_share_memory(array, used) for used in waiting.reads + waiting.writes), f"freed under {waiting.name}"
+            del self.held[id(array)]
+
+    def stream(self) -> int:
+        with self._lock:
+            self._streams.append([])
+            self._finished.append(0)
+            return len(self._streams) - 1
+
+    def copy(self, near: Array, host: Array, stream: int) -> None:
+        assert near.nbytes == host.nbytes and near.dtype == host.dtype
+        self._submit(Work("copy", stream, "copy", near.nbytes, [host], [near], lambda: np.copyto(near, host)))
+
+    def copy_back(self, host: Array, near: Array, stream: int) -> None:
+        assert near.nbytes == host.nbytes and near.dtype == host.dtype
+        self._submit(Work("copy_back", stream, "copy_back", near.nbytes, [near], [host], lambda: np.copyto(host, near)))
+
+    def launch(self, kernel: Any, stream: int, *arguments: Any) -> None:
+        used = [each for each in flat(arguments) if isinstance(each, np.ndarray)]
+        self._submit(Work("launch", stream, kernel.__name__, 0, [], used, lambda: kernel(self.threads, *arguments), arguments))
+
+    def record(self, stream: int) -> Event:
+        with self._lock:
+            return Event(stream, len(self._streams[stream]))
+
+    def finish(self, event: Event) -> None:
+        with self._lock:
+            while self._finished[event.stream] < event.place:
+                work = self._streams[event.stream][self._finished[event.stream]]
+                self._finished[event.stream] += 1
+                self._check(work)
+                work.do()
+                self.done.append(work)
+
+    def free_bytes(self) -> int:
+        return self.bytes
+
+    def _submit(self, work: Work) -> None:
+        with self._lock:
+            self._streams[work.stream].append(work)
+            self.record_of.append(work)
+
+    def _waiting(self) -> list[Work]:
+        return [work for stream, begin in zip(self._streams, self._finished, strict=True) for work in stream[begin:]]
+
+    def _check(self, work: Work) -> None:
+        for other in self._waiting():
+            if other.stream == work.stream:
+                continue
+            clash = [(a, b) for a in work.writes for b in other.reads + other.writes] + [(a, b) for a in work.reads for b in other.writes]
+            for mine, theirs in clash:
+                assert not np.shares_memory(mine, theirs), f"{work.name} and {other.name} use the same memory, and no event orders them"
+
+
+def flat(arguments: Any) -> list[Any]:
+    return [each for one in arguments for each in (flat(one) if isinstance(one, tuple) else [one])]

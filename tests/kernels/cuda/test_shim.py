@@ -1,0 +1,64 @@
+"""What is found of GPUs, and why there are none."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from isthmus.kernels.cuda import shim
+
+
+class Failing:
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @property
+    def gpus(self) -> Any:
+        raise RuntimeError(self._text)
+
+
+@pytest.fixture
+def hardware(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Pretend that the package is there, is no simulator, and has these GPUs, or fails with this text."""
+
+    def pretend(gpus: Any) -> None:
+        module = Failing(gpus) if isinstance(gpus, str) else SimpleNamespace(gpus=gpus)
+        monkeypatch.setattr(shim, "missing", lambda: "")
+        monkeypatch.setattr(shim, "simulated", lambda: False)
+        monkeypatch.setattr(shim, "cuda", lambda: module)
+
+    return pretend
+
+
+def test_gpus_are_numbered_and_old_ones_cannot_be_used(hardware: Any) -> None:
+    hardware([SimpleNamespace(name=b"RTX", compute_capability=(8, 6)), SimpleNamespace(name="Old", compute_capability=(6, 1))])
+    gpus, trouble = shim.found()
+    assert trouble == ""
+    assert gpus[0] == shim.Found(0, "RTX", (8, 6))
+    assert gpus[1].trouble == "expected compute capability 7.5 or newer"
+
+
+@pytest.mark.parametrize(("gpus", "trouble"), [
+    ([], "the driver finds no GPU"),
+    ("Failure finding libcuda.so.1:\nsearched in ...", "no NVIDIA driver was found (libcuda.so cannot be loaded)"),
+    ("\n: Something else:\nmore", "Something else"),
+    ("", "RuntimeError"),
+])  # fmt: skip
+def test_reasons_are_one_line(hardware: Any, gpus: Any, trouble: str) -> None:
+    hardware(gpus)
+    assert shim.found() == ([], trouble)
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shim.importlib.util, "find_spec", lambda name: None)
+    assert shim.found() == ([], "numba-cuda is not installed; install isthmus[cuda]")
+    monkeypatch.setenv("ISTHMUS_CUDA", "mlir")
+    assert shim.missing() == "numba-cuda-mlir is not installed; install isthmus[cuda]"
+
+
+def test_the_simulator_counts_as_one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba_cuda")
+    monkeypatch.setattr(shim, "simulated", lambda: True)
+    assert [gpu.name for gpu in shim.found()[0]] == ["numba-cuda's simulator"]

@@ -1,0 +1,172 @@
+"""The launch skeleton, run on the processor thread by thread: `kernels/cuda/skeleton.py`, `kernels/cuda/rows.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isthmus.kernels.cuda import rows, skeleton
+
+DEGREES = (0, 1, 31, 32, 33, 1023, 1024, 100_000)
+COUNTING = """@called
+def source(u, degree, state, params):
+    return u
+
+
+@called
+def edge(x, u, v, w, state, params):
+    atomic_add(state[0], v, 1)
+    atomic_add(state[1], u, w)
+    return x == u
+"""
+SUMMING = """@called
+def nothing(params):
+    return 0
+
+
+@called
+def sent(total, u, w, state, params):
+    atomic_add(state[0], u, 1)
+    return total + w
+
+
+@called
+def received(v, total, state, params):
+    atomic_add(state[1], v, total)
+"""
+SEEKING = COUNTING + """
+
+@called
+def found(u, v, state, params):
+    atomic_add(state[2], u, 1)
+    return v == params[0]
+"""
+Array = np.ndarray[Any, Any]
+
+
+class Lists:
+    """Lists of given degrees; edge e has the target e, so that counts of targets are counts of edges."""
+
+    def __init__(self, degrees: tuple[int, ...], base: int = 0) -> None:
+        self.offsets = base + np.concatenate([[0], np.cumsum(degrees)])
+        self.degrees, self.count, self.total = np.array(degrees), len(degrees), int(self.offsets[-1])
+        self.targets = np.arange(self.total, dtype=np.uint32)
+        self.weights = np.arange(self.total, dtype=np.int64) % 7 + 1
+
+    @property
+    def arrays(self) -> tuple[Array, Array]:
+        return self.offsets[:-1], self.offsets[1:]
+
+
+class Sorted:
+    """Rows by kind, as the kernels have them."""
+
+    def __init__(self, room: int) -> None:
+        self.room, self.counts = room, np.zeros(3, np.int64)
+        self.vertices = np.zeros(3 * room, np.uint32)
+        self.begins, self.weight_begins, self.lengths = (np.zeros(3 * room, np.int64) for _ in range(3))
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        return self.vertices, self.begins, self.weight_begins, self.lengths, self.counts
+
+    def of(self, kind: int) -> list[int]:
+        return sorted(self.vertices[kind * self.room : kind * self.room + self.counts[kind]].tolist())
+
+
+def sort(lists: Lists, active: Array, threads: int, begin: int = 0, end: int | None = None) -> Sorted:
+    found = Sorted(lists.count)
+    module = rows.build(gpu=False)
+    end = lists.total if end is None else end
+    module.sort_range(threads, 0, lists.count, begin, end, 0, 0, active, False, *lists.arrays, found.room, *found.arrays)
+    return found
+
+
+def run(kernel: Any, found: Sorted, lists: Lists, threads: int, state: tuple[Array, ...], params: tuple[int, ...] = (0,)) -> Array:
+    marks = np.zeros(max(lists.total, lists.count), np.uint8)
+    for kind, width in enumerate(skeleton.WIDTHS):
+        kernel(
+            threads, kind, found.room, *found.arrays, width, 32, *lists.arrays, lists.targets, lists.weights, state, state, params, marks
+        )
+    return marks
+
+
+@pytest.mark.parametrize("threads", [256, 512, 1024 + 256])
+@pytest.mark.parametrize("base", [0, 5])
+def test_each_active_edge_is_pushed_exactly_once(threads: int, base: int) -> None:
+    lists = Lists(DEGREES * 3, base)
+    active = np.arange(lists.count, dtype=np.int64) % 5 != 2
+    found = sort(lists, active.astype(np.uint8), threads)
+    module = skeleton.build("counting", COUNTING, weighted=True, pull=False, gpu=False)
+    state = np.zeros(lists.total, np.int64), np.zeros(lists.count, np.int64)
+    marks = run(module.push, found, lists, threads, state)
+    expected = np.zeros(lists.total, np.int64)
+    expected[base:] = np.repeat(active, lists.degrees)
+    assert np.array_equal(state[0], expected)
+    assert np.array_equal(marks[: lists.total], expected)
+    sums = np.array([lists.weights[a:b].sum() for a, b in zip(*lists.arrays, strict=True)])
+    assert np.array_equal(state[1], np.where(active, sums, 0))
+
+
+@pytest.mark.parametrize("degree", DEGREES)
+def test_a_row_gets_a_thread_a_warp_or_a_block_by_its_length(degree: int) -> None:
+    found = sort(Lists((3, degree)), np.array([0, 1], np.uint8), 256)
+    kind = 0 if degree < 32 else 1 if degree < 1024 else 2
+    assert [found.of(k) for k in range(3)] == [[1] if k == kind and degree else [] for k in range(3)]
+
+
+def test_only_the_edges_of_a_piece_are_followed() -> None:
+    lists = Lists((10, 2000, 40))
+    found = sort(lists, np.ones(3, np.uint8), 256, begin=7, end=2012)
+    module = skeleton.build("counting", COUNTING, weighted=False, pull=False, gpu=False)
+    state = np.zeros(lists.total, np.int64), np.zeros(3, np.int64)
+    run(module.push, found, lists, 256, state)
+    assert np.array_equal(np.flatnonzero(state[0]), np.arange(7, 2012))
+    assert state[1].tolist() == [3, 2000, 2]  # without weights an edge counts 1
+
+
+def test_given_rows_are_sorted_and_pushed_as_well() -> None:
+    lists = Lists(DEGREES)
+    found = Sorted(lists.count)
+    given = np.array([7, 1, 3, 0], np.uint32)
+    begins = lists.offsets[given]
+    rows.build(gpu=False).sort_rows(256, given, begins, begins, lists.degrees[given], found.room, *found.arrays)
+    assert [found.of(kind) for kind in range(3)] == [[1], [3], [7]]
+    module = skeleton.build("counting", COUNTING, weighted=True, pull=False, gpu=False)
+    state = np.zeros(lists.total, np.int64), np.zeros(lists.count, np.int64)
+    run(module.push, found, lists, 256, state)
+    assert state[0].sum() == lists.degrees[given].sum()
+    assert state[0].max() == 1
+
+
+def test_totals_of_a_row_that_is_pulled_add_up() -> None:
+    lists = Lists(DEGREES)
+    found = sort(lists, np.ones(lists.count, np.uint8), 512)
+    module = skeleton.build("summing", SUMMING, weighted=True, pull=True, gpu=False)
+    state = np.zeros(lists.total, np.int64), np.zeros(lists.count, np.int64)
+    run(module.push, found, lists, 512, state)
+    assert (state[0] == 1).all()
+    assert np.array_equal(state[1], [lists.weights[a:b].sum() for a, b in zip(*lists.arrays, strict=True)])
+
+
+def test_a_row_that_has_found_a_neighbour_is_marked_and_seeks_no_further() -> None:
+    lists = Lists(DEGREES)
+    found = sort(lists, np.ones(lists.count, np.uint8), 256)
+    module = skeleton.build("seeking", SEEKING, weighted=False, pull=False, gpu=False)
+    state = np.zeros(lists.total, np.int64), np.zeros(lists.count, np.int64), np.zeros(lists.count, np.int64)
+    wanted = int(lists.offsets[4]) + 1  # the second edge of the row with 33
+    marks = run(module.seek, found, lists, 256, state, (wanted,))
+    assert np.flatnonzero(marks).tolist() == [4]
+    looked = state[2].tolist()
+    assert looked[4] == 3  # of lanes 0 and 32's edges: threads run one after the other, and the second finds it
+    assert [looked[k] for k in (0, 1, 2, 3, 5, 6, 7)] == [lists.degrees[k] for k in (0, 1, 2, 3, 5, 6, 7)]
+
+
+@pytest.mark.parametrize("begin", [0, 1, 31, 32, 33, 100])
+def test_a_warp_reads_whole_aligned_lines(begin: int) -> None:
+    module = skeleton.build("counting", COUNTING, weighted=False, pull=False, gpu=False)
+    first = [int(module.first_turn.py_func(begin, lane, 32, 32)) for lane in range(32)]
+    assert first == list(range(begin // 32 * 32, begin // 32 * 32 + 32))
+    assert int(module.first_turn.py_func(begin, 0, 1, 32)) == begin

@@ -1,0 +1,130 @@
+"""Compile every kernel of every algorithm for four architectures, without a GPU, and print what the compiler says.
+
+Not a pytest file: `make ptx` runs it. Programs are caught while they run on a modelled device, with the functions and the types of
+state that they have there. A kernel that spills registers, or does not compile, is an error.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tests import cases
+
+import isthmus as ist
+from isthmus.engines.engine import Side
+from isthmus.kernels.cuda import ptx, rows, skeleton
+from isthmus.programs.catalogue import ALGORITHMS
+from isthmus.programs.program import Facts, Program, State
+from isthmus.runtime import execute
+
+NUMBER, FLAG = np.int64(0), False
+NUMBERS, BYTES = np.empty(1, np.int64), np.empty(1, np.uint8)
+VERTICES, REALS = np.empty(1, np.uint32), np.empty(1)
+SORTED = (VERTICES, NUMBERS, NUMBERS, NUMBERS, NUMBERS)
+LISTS = (NUMBERS, NUMBERS)
+OF_VERTICES: dict[str, tuple[Any, ...]] = {
+    "sort_range": (*[NUMBER] * 6, BYTES, FLAG, *LISTS, NUMBER, *SORTED),
+    "sort_rows": (VERTICES, NUMBERS, NUMBERS, NUMBERS, NUMBER, *SORTED),
+    "count_activity": (NUMBER, BYTES, FLAG, *LISTS, NUMBERS, NUMBER, NUMBER, NUMBER, NUMBERS, NUMBERS, NUMBERS),
+    "pack_marks": (BYTES, BYTES, NUMBERS),
+    "fill": (NUMBERS, NUMBER),
+    "take_deltas": (NUMBER, BYTES, FLAG, REALS, REALS, REALS),
+}
+EDGES = [(u, v, w) for u, v, w in cases.drawn(1, 40, 200, cases.whole, 2.0)]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel to compile, and arguments of its types."""
+
+    name: str
+    kernel: Any
+    arguments: tuple[Any, ...]
+
+
+def of_vertices() -> Iterator[Kernel]:
+    module = rows.build()
+    for name, arguments in OF_VERTICES.items():
+        yield Kernel(name, getattr(module, name), arguments)
+
+
+def of_program(program: Program, facts: Facts, state: State, side: Side) -> Iterator[Kernel]:
+    weighted = side.weight_width > 0
+    module = skeleton.build(program.name, program.text(facts), weighted, program.pulls)
+    weights = np.empty(1, side.weight_dtype if weighted else np.int32)
+    arguments = (
+        NUMBER, NUMBER, *SORTED, NUMBER, NUMBER, *LISTS, np.empty(1, side.target_dtype), weights, state.arrays, state.arrays, state.params,
+        BYTES,
+    )  # fmt: skip
+    for verb in ("push", "seek"):
+        if hasattr(module, verb):
+            yield Kernel(f"{program.name}: {'pull' if program.pulls and verb == 'push' else verb}", getattr(module, verb), arguments)
+
+
+OPTIONS: dict[str, tuple[Any, ...]] = {  # an algorithm's own arguments, where it needs some
+    "bfs": (1,), "sssp": (1,), "widest_path": (1,), "php": (1,), "katz": (0.01,), "multi_source_bfs": ([1, 2, 3],),
+    "personalized_pagerank": ([1, 2],), "circuit": ({0: 1.0, 1: 0.0},),
+}  # fmt: skip
+HOW = {"device": "model:rtx2080ti"}
+
+
+def run_all() -> None:
+    """Run every algorithm, and programs of a user's."""
+    for name in ALGORITHMS.names():
+        if name != "nn_inference":
+            getattr(ist, name)(graph(int), *OPTIONS.get(name, ()), **HOW)
+    network = ist.read(([0, 1], [2, 2], [0.5, 1.0]), vertices=3)
+    ist.nn_inference(network, [[1.0, 2.0]], layers=[2, 1], **HOW)
+    ist.pagerank(graph(int), iterations=2, **HOW)
+    ist.strongly_connected_components(graph(int, directed=True), **HOW)
+    for weight in (int, float):
+        ist.sssp(graph(weight), 1, predecessors=True, **HOW)
+    for program in (cases.odd_steps(1), cases.spread(), cases.weighted_spread(), cases.widest(1), cases.largest_ancestor()):
+        ist.run(program, graph(int), **HOW)
+
+
+def graph(weight: type, directed: bool = False) -> Any:
+    columns = [np.array([edge[k] for edge in EDGES]) for k in range(2)]
+    return ist.read((*columns, np.array([edge[2] for edge in EDGES], np.int32 if weight is int else np.float64)), directed=directed)
+
+
+def of_programs() -> Iterator[Kernel]:
+    """The kernels of all programs, each once."""
+    found: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    compiled = execute.compile_program
+
+    def caught(program: Program, facts: Facts, state: State, side: Side) -> Any:
+        key = program.text(facts), side.weight_width > 0, tuple(array.dtype.str for array in state.arrays)
+        found.setdefault(key, (program, facts, state, side))
+        return compiled(program, facts, state, side)
+
+    execute.compile_program = caught
+    try:
+        run_all()
+    finally:
+        execute.compile_program = compiled
+    for program, facts, state, side in found.values():
+        yield from of_program(program, facts, state, side)
+
+
+def main() -> int:
+    print(f"{'kernel':44} {'architecture':12} {'registers':>9} {'spills':>6} {'stack':>5} {'occupancy':>9}")
+    bad = 0
+    for each in (*of_vertices(), *of_programs()):
+        for capability in ptx.RESIDENT:
+            built = ptx.build(each.name, each.kernel, each.arguments, capability)
+            print(
+                f"{built.kernel:44} {built.architecture:12} {built.registers:9} {built.spill_bytes:6} {built.stack_bytes:5} "
+                f"{built.occupancy:9.0%}", flush=True,
+            )  # fmt: skip
+            bad += built.spill_bytes > 0
+    print(f"{bad} kernels spill registers" if bad else "no kernel spills registers")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""Devices by name, and the list of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from isthmus.errors import OptionError
+from isthmus.kernels.cuda import shim
+from isthmus.runtime.device import device_of, listed
+
+
+@pytest.fixture
+def gpus(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def pretend(*found: shim.Found, trouble: str = "") -> None:
+        monkeypatch.setattr(shim, "found", lambda: (list(found), trouble))
+
+    return pretend
+
+
+def test_a_gpu_that_cannot_be_used_is_refused_with_the_reason(gpus: Any) -> None:
+    gpus(trouble="no driver")
+    with pytest.raises(OptionError, match=r"^device: cuda:0: no driver; device='cpu' runs here, device='model:rtx2080ti' models a GPU$"):
+        device_of("cuda:0")
+    gpus(shim.Found(0, "one", (8, 0)))
+    with pytest.raises(OptionError, match=r"^device: cuda:1: this machine has 1 GPU, numbered from 0; "):
+        device_of("cuda:1")
+    gpus(shim.Found(0, "one", (6, 0), "too old"))
+    with pytest.raises(OptionError, match=r"^device: cuda: too old; "):
+        device_of("cuda")
+
+
+@pytest.mark.parametrize("text", ["cuda:", "cuda:-1", "cuda:one", "cuda:1:2", "cuda: 0"])
+def test_numbers_of_gpus_are_whole(text: str) -> None:
+    with pytest.raises(OptionError, match=r"^device: expected cuda:NUMBER, such as cuda:0, got "):
+        device_of(text)
+
+
+def test_all_devices_are_listed(gpus: Any) -> None:
+    gpus(trouble="no driver")
+    found = {each.device: each for each in listed()}
+    assert found["cpu"].usable
+    assert (found["cuda"].usable, found["cuda"].trouble) == (False, "no driver")
+    assert "12.3 GB/s over the link" in found["model:rtx2080ti"].what
+    gpus(shim.Found(0, "RTX", (8, 6)), shim.Found(1, "Old", (6, 1), "too old"))
+    found = {each.device: each for each in listed()}
+    assert found["cuda:0"].as_dict() == {"device": "cuda:0", "what": "RTX, compute capability 8.6", "trouble": "", "usable": True}
+    assert not found["cuda:1"].usable
