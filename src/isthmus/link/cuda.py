@@ -45,7 +45,7 @@ class CudaLink(ModelLink):
     def __init__(self, arrays: list[Array], device: Device, card: Card) -> None:
         super().__init__(arrays, device)
         self.card = card
-        self.notes = [f"modelled seconds are those of {device.name}"]
+        self.notes = [f"costs and modelled seconds are those of {device.name}: this GPU's link was not measured", *card.notes]
         self._mapped: list[Shared] = []
         self._taken: list[Array] = []  # near and page-locked memory
         self._whole: dict[int, Array] = {}

@@ -27,7 +27,8 @@ def device_of(text: str) -> Device | None:
         return find(text)
     if is_gpu(text):
         card = card_of(text)
-        return replace(find(ASSUMED), name=card.name, near=replace(find(ASSUMED).near, bytes=max(1, card.free_bytes() - SPARE)))
+        assumed = find(ASSUMED)
+        return replace(assumed, near=replace(assumed.near, bytes=max(1, card.free_bytes() - SPARE)))
     if text not in DEVICES:
         raise OptionError(f"device: expected one of {', '.join(DEVICES)}, {PREFIX}NAME or {CUDA}:NUMBER, got {text!r}")
     return None

@@ -44,6 +44,7 @@ class Card(ABC):
     gpu: bool
     repeats: bool  # work runs in an order that does not change from run to run
     threads: int
+    notes: tuple[str, ...] = ()  # for the trace
 
     @abstractmethod
     def near(self, count: int, dtype: Any) -> Array:
@@ -101,6 +102,7 @@ class NumbaCard(Card):
         self._number, self._cuda = number, shim.cuda()
         self.repeats = self._simulated = shim.simulated()
         self.name = f"cuda:{number}"
+        self.notes = ("kernels ran in numba-cuda's simulator: measured seconds mean nothing",) if self._simulated else ()
         self.threads = SIMULATED_THREADS if self._simulated else self._device.MULTIPROCESSOR_COUNT * BLOCKS_PER_PROCESSOR * BLOCK
 
     @property
