@@ -46,6 +46,14 @@ def test_in_memory_runs_and_verifies(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["figures.json", "grid9.isthmus"], "the graph stays, and nothing else"
 
 
+@pytest.mark.timeout(260)
+def test_streams_on_disk_run_and_are_compared(tmp_path):
+    command = [sys.executable, BENCHMARKS / "disk_streams.py", "--graph", "rmat9", "--size", "50", "--batches", "4", "--folder", tmp_path]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "| sssp | " in done.stdout and "| pagerank | " in done.stdout and "(met)" in done.stdout
+
+
 @pytest.mark.parametrize("name", sorted(path.stem for path in BENCHMARKS.glob("*.py")))
 def test_every_benchmark_finds_what_it_imports(module, name):
     assert module(name).__doc__
