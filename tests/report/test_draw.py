@@ -11,9 +11,9 @@ import pytest
 from isthmus.engines.registry import NAMES, colour_of
 from isthmus.policies.recipes import RECIPES
 from isthmus.report import draw
-from isthmus.report.page import TEMPLATE
 from isthmus.report.series import series
 from isthmus.report.svg import FAINT, GRID, INK, inline, own_ids
+from isthmus.report.template import STYLE
 from isthmus.runtime.iteration import Iteration
 from isthmus.runtime.trace import Trace
 
@@ -49,7 +49,7 @@ COLORS = {engine: colour_of(engine) for engine in NAMES.values()}
 
 def variables():
     """The style sheet's colours: of the light theme, then of the dark one."""
-    themes = re.findall(r":root \{([^}]*)\}", TEMPLATE.read_text())
+    themes = re.findall(r":root \{([^}]*)\}", STYLE.read_text())
     return [dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", theme)) for theme in themes]
 
 

@@ -32,7 +32,7 @@ def filled(result: Any) -> Any:
     return np.ma.filled(result.values, -1).tolist() if np.ma.isMaskedArray(result.values) else np.asarray(result.values).tolist()
 
 
-@pytest.mark.parametrize("policy", RECIPES)
+@pytest.mark.parametrize("policy", [*RECIPES, "auto:resend", "grapin:resend", "grapin-page:resend"])
 @pytest.mark.parametrize(("seed", "memory"), [(1, "10%"), (2, "60%"), (4, "0%"), (6, "200%")])
 def test_answers_are_those_of_this_machine(policy: str, seed: int, memory: str) -> None:
     """After every batch, also when vertices come and go."""
@@ -88,6 +88,21 @@ def test_what_each_recipe_saves() -> None:
     assert all(each.batch_bytes > 0 for each in moved["auto"]) and total(moved["grapin-recompute"], "batch_bytes") == 0
 
 
+def test_every_reached_vertex_sends_again() -> None:
+    """As in Grapin's release: a batch reads all edges of reached vertices at least once, even one that changes nothing."""
+    graph = ist.read((np.arange(99), np.arange(1, 100)), directed=True)
+    with ist.stream(graph, [ist.BFS(source=50)], device=DEVICE, policy="grapin-zc:resend") as live:
+        report = live.apply(inserts=([3], [5]))
+        assert report.transfer is not None and report.transfer.miss_edges == 49, "of 50 to 98; 0 to 49 are not reached"
+        assert live.policy == "grapin-zc:resend"
+    moved = {policy: grown(policy, "30%") for policy in ("grapin-zc", "grapin-zc:resend", "grapin:resend", "grapin-recompute")}
+    read = {policy: total(each, "hit_edges") + total(each, "miss_edges") for policy, each in moved.items()}
+    assert 3 * read["grapin-zc"] < read["grapin-zc:resend"] < read["grapin-recompute"]
+    assert total(moved["grapin:resend"], "bytes") < 0.85 * total(moved["grapin-zc:resend"], "bytes"), "hot lists are read in every batch"
+    with pytest.raises(OptionError, match="grapin-recompute computes from scratch, so :resend has no meaning"):
+        ist.stream(graph, device=DEVICE, policy="grapin-recompute:resend")
+
+
 def test_counts_repeat() -> None:
     once, again = (grown("auto", "10%") for _ in range(2))
     for first, second in zip(once, again, strict=True):
@@ -123,6 +138,11 @@ def test_pages_are_evicted_by_age_and_dropped_when_written() -> None:
     assert read(9) == (0, 0) and read(7) == (1, 1)
     pages.forget("out")
     assert pages.near_bytes == 0 and read(7) == (1, 1)
+    assert read(8) == (1, 1) and pages.near_bytes == 2 * PAGE
+    pages.limit(PAGE + 1)
+    assert pages.near_bytes == PAGE and read(8) == (0, 0) and read(7) == (1, 1), "the older one has gone, and one stays"
+    pages.limit(9 * PAGE)
+    assert pages.room == 1, "a larger limit changes nothing"
     assert LruPages(0).read("out", np.array([0]), np.array([1])) == (1, 1)
 
 
@@ -132,6 +152,28 @@ def test_near_memory_is_kept() -> None:
         assert 0 < live.near_peak <= 2_000_000 and (live.device, live.policy) == (DEVICE, "auto")
     with pytest.raises(BudgetError, match=r"the stream needs at least .* near memory .* Give memory="):
         ist.stream(graph, [ist.SSSP(source=0)], device=DEVICE, memory="1kB")
+
+
+@pytest.mark.parametrize("policy", ["auto", "grapin", "grapin-page", "grapin-zc"])
+def test_near_memory_is_kept_when_vertices_are_added(policy: str) -> None:
+    """A budget is for all: lists and pages give way to more vertices. A share is for lists only, and vertices come on top."""
+    draw = np.random.default_rng(3)
+    graph = ist.read((draw.integers(0, 2000, 40_000), draw.integers(0, 2000, 40_000)), directed=True, parallel="drop")
+    budget = 800_000
+    for memory in (budget, "50%"):
+        with ist.stream(graph, [ist.BFS(source=0)], device=DEVICE, policy=policy, memory=memory) as live:
+            assert live._far is not None
+            peaks, lists = [live.near_peak], [live._far.near_bytes]
+            for k in range(1, 4):
+                live.apply(inserts=(draw.integers(0, 2000, 900), np.arange(900) + 900 * k + 1100))
+                peaks.append(live.near_peak)
+                lists.append(live._far.near_bytes)
+                assert live.check() == {}
+            if memory == budget:
+                assert max(peaks) <= budget
+                assert policy == "grapin-zc" or (peaks[0] > 0.9 * budget and lists[-1] < lists[0]), "all of it was used"
+            else:
+                assert peaks == sorted(peaks) and peaks[-1] > peaks[0]
 
 
 @pytest.mark.parametrize("policy", ["auto", "grapin", "grapin-page"])

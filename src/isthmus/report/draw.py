@@ -17,6 +17,7 @@ SECONDS = {"I/O wait": "#dd6611", "compute": "#0077bb", "deciding": "#8877ff", "
 MODELLED_SECONDS = {MODELLED: "#0077bb"}  # always alone
 ACTIVE = {"edges": "#0077bb", "vertices": "#dd6611"}
 OTHER = (colour_of("resident"), ":")  # for unknown recipes and for variants
+NARROW = 300  # a logarithmic axis that spans less has ticks at 2 and 5 too
 SIZE = (4.4, 2.4)  # inches; a point is about a pixel on a phone
 STYLE = {
     "svg.fonttype": "none", "svg.hashsalt": "isthmus", "font.size": 9.5, "text.color": INK, "axes.edgecolor": FAINT,
@@ -27,8 +28,8 @@ STYLE = {
 
 
 @contextmanager
-def axes(count: int, label: str) -> Iterator[tuple[Any, Any]]:
-    """An empty figure over iterations 1 to `count`. Turn it into text inside the `with` block."""
+def axes(count: int, label: str, over: str = "iteration") -> Iterator[tuple[Any, Any]]:
+    """An empty figure over iterations, or batches, 1 to `count`. Turn it into text inside the `with` block."""
     import matplotlib
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -38,7 +39,7 @@ def axes(count: int, label: str) -> Iterator[tuple[Any, Any]]:
         ax = figure.add_subplot()
         ax.set_xlim(0.5, max(count, 1) + 0.5)
         ax.xaxis.set_major_locator(MaxNLocator(7, integer=True, min_n_ticks=1))
-        ax.set_xlabel("iteration")
+        ax.set_xlabel(over)
         ax.set_ylabel(label)
         yield figure, ax
 
@@ -59,10 +60,12 @@ def engine_colors(engines: Iterable[str]) -> dict[str, str]:
 def line(recipe: str) -> tuple[str, str]:
     """Colour and dash that a recipe declares; a recipe with a single engine has that engine's colour."""
     found = RECIPES.get(recipe)
-    if found is None:
-        return OTHER
-    colour = {"ink": INK}.get(found.colour, found.colour)
-    return colour if colour.startswith("#") or colour == INK else colour_of(colour), found.dash
+    return OTHER if found is None else (shade(found.colour), found.dash)
+
+
+def shade(colour: str) -> str:
+    """A declared colour: "#rrggbb", "ink", or an engine's."""
+    return INK if colour == "ink" else colour if colour.startswith("#") else colour_of(colour)
 
 
 def stacked(name: str, label: str, data: Series, layers: dict[str, Any], colors: dict[str, str], unit: str) -> str:
@@ -111,6 +114,27 @@ def growing(name: str, label: str, runs: dict[str, tuple[Series, Any]], unit: st
         if len(runs) > 1:
             figure.legend(loc="outside lower center", ncols=4)
         return inline(figure, name, f"{label} by iteration: {', '.join(runs)}")
+
+
+def by_batch(name: str, label: str, batches: int, lines: dict[str, tuple[Any, Any, str, str]], unit: str) -> str:
+    """One line for each recipe of a stream: bounds, values, colour and dash. Logarithmic unless `unit` is "%", for shares of 1."""
+    from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, PercentFormatter
+
+    with axes(batches, label, "batch") as (figure, ax):
+        for recipe, (bounds, values, colour, dash) in lines.items():
+            seen = values if unit == "%" else np.where(values > 0, values, np.nan)
+            ax.stairs(seen, bounds, baseline=None, color=colour, linestyle=dash, linewidth=1.8, label=recipe)
+        if unit == "%":
+            ax.set_ylim(0, 1.02)
+            ax.yaxis.set_major_formatter(PercentFormatter(1))
+        else:
+            seen = np.concatenate([values[values > 0] for _, values, _, _ in lines.values()])
+            narrow = seen.max() < NARROW * seen.min()
+            ax.set_yscale("log")
+            ax.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if narrow else (1,), numticks=7))
+            ax.yaxis.set_major_formatter(EngFormatter(unit=unit, sep=" "))
+            ax.yaxis.set_minor_formatter(NullFormatter())
+        return inline(figure, name, f"{label} by batch: {', '.join(lines)}")
 
 
 def partition_map(name: str, data: Series, chosen: Map) -> str:
