@@ -176,6 +176,58 @@ def test_near_memory_is_kept_when_vertices_are_added(policy: str) -> None:
                 assert peaks == sorted(peaks) and peaks[-1] > peaks[0]
 
 
+@pytest.mark.parametrize("policy", ["auto", "grapin"])
+@pytest.mark.parametrize("seed", range(8))
+def test_near_lists_are_what_far_memory_has(policy: str, seed: int) -> None:
+    """After every batch, entry by entry: lists that were patched, lists that moved, and lists that had to find another place."""
+    model, held = Model(seed, 40), 0
+    with ist.stream(model.graph(), [ist.SSSP(source=model.source)], device=DEVICE, policy=policy, memory="80%") as live:
+        for _ in range(12):
+            live.apply(**model.batch())
+            assert live._far is not None and live._far.hot is not None
+            hot = live._far.hot
+            for side in hot.names:
+                begins, ends, targets, weights = live.graph.sides[side].arrays()
+                for v in np.flatnonzero(hot.marks_of(side, live.graph.vertices)).tolist():
+                    at, length = int(hot.chunks.begins[hot.offset(side) + v]), int(ends[v] - begins[v])
+                    assert hot.chunks.targets[at : at + length].tolist() == targets[begins[v] : ends[v]].tolist()
+                    assert hot.chunks.weights is None or (hot.chunks.weights[at : at + length] == weights[begins[v] : ends[v]]).all()
+                    held += 1
+    assert held > 0
+
+
+def test_only_changed_entries_of_a_list_are_copied() -> None:
+    """A mark in a near list stays where nothing has changed, and goes when the list has moved or is not what it was."""
+    from types import SimpleNamespace
+
+    from isthmus.cache.chunks import ChunkedLists
+    from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
+    from isthmus.threads import Team
+
+    team = Team(1)
+    chunks = ChunkedLists(np.zeros(1600, np.uint8), 1, (np.uint32, np.int32), 8, team)
+    chunks.begins[0], chunks.sizes[0], chunks.held[0] = 5, 8, 1
+    changes = SimpleNamespace(
+        cuts=np.array([0, 4]), others=np.array([11, 13, 20, 21], np.uint32), actions=np.array([DELETE, REWEIGH, INSERT, INSERT]),
+        places=np.array([41, 43, -1, -1]),
+    )  # fmt: skip
+    targets, weights = np.zeros(60, np.uint32), np.zeros(60, np.int32)
+    targets[40:46], weights[40:46] = [10, 15, 12, 13, 14, 20], [1, 2, 3, 99, 5, 6]  # 11 has gone, and 15 has its place
+    targets[46], weights[46] = 21, 7
+
+    def refreshed(begin: int) -> tuple[list[int], list[int]]:
+        chunks.targets[5:11], chunks.weights[5:11] = [10, 11, 77, 13, 14, 15], [1, 2, 77, 4, 5, 6]  # type: ignore[index]
+        lists = (np.array([begin]), np.array([begin + 7]))
+        chunks.refresh(np.array([0]), np.array([0]), changes, 0, lists, targets, weights)
+        return chunks.targets[5:12].tolist(), chunks.weights[5:12].tolist()  # type: ignore[index]
+
+    assert refreshed(40) == ([10, 15, 77, 13, 14, 20, 21], [1, 2, 77, 99, 5, 6, 7]), "77 has not changed"
+    targets[50:57], weights[50:57] = targets[40:47], weights[40:47]
+    assert refreshed(50) == ([10, 15, 12, 13, 14, 20, 21], [1, 2, 3, 99, 5, 6, 7]), "the list has moved"
+    chunks.held[0] = 0
+    assert refreshed(40) == ([10, 15, 12, 13, 14, 20, 21], [1, 2, 3, 99, 5, 6, 7]) and chunks.held[0] == 1
+
+
 @pytest.mark.parametrize("policy", ["auto", "grapin", "grapin-page"])
 def test_a_batch_that_is_undone_leaves_nothing_near(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists that were patched for the failed batch are not what the graph has."""

@@ -160,6 +160,14 @@ class ChunkedLists:
         given = (offset, *lists, targets, weights if self.weights is not None else targets[:0])
         self._team.split(lambda a, b: hot.load(keys, a, b, *given, self.begins, self.held, *self._arrays), keys.size)
 
+    def refresh(
+        self, keys: Array, groups: Array, changes: Any, offset: int, lists: tuple[Array, Array], targets: Array, weights: Array
+    ) -> None:
+        """Bring lists of these keys that have changed up to date; `groups` of `changes`, a batch's for one side, are theirs."""
+        given = (offset, changes.cuts, changes.others, changes.actions, changes.places, *lists)
+        far = (targets, weights if self.weights is not None else targets[:0])
+        self._team.split(lambda a, b: hot.refresh(keys, groups, a, b, *given, *far, self.begins, self.held, *self._arrays), keys.size)
+
     def keep(self, rows: tuple[Array, ...], offset: int, lists: tuple[Array, Array], targets: Array, weights: Array | None) -> None:
         """Fill the places of rows (vertices, begins, weight_begins, lengths) that have just been delivered whole."""
         own = slice(offset, offset + lists[0].size)

@@ -196,11 +196,11 @@ class HotSubgraph(Cache):
         return np.asarray(keys[levels < hot.LEVELS - fits])
 
     def fill(self, lists: Sequence[Lists]) -> Array:
-        """Give the shortest lists that are not held places, as far as there is room besides what a period reads; returns their keys."""
+        """Give the shortest lists that are not held places, as far as there is room besides what some periods read; returns their keys."""
         lengths, chunks = self._lengths(lists).astype(np.int64), self.chunks
         keys = np.flatnonzero((chunks.begins < 0) & (lengths > 0) & (lengths <= chunks.chunk))
         keys = keys[np.argsort(lengths[keys], kind="stable")]
-        room = self.capacity - self.capacity // LEAST_SPARE - int(chunks.used.sum())
+        room = self.capacity - AT_ONCE * (self.capacity // LEAST_SPARE) - int(chunks.used.sum())
         keys = keys[np.cumsum(self._with_slack(lengths[keys])) <= room]
         return chunks.admit(keys, self._with_slack(lengths[keys]))
 

@@ -20,6 +20,7 @@ from isthmus.graph.change import Change
 from isthmus.graph.changing import ChangingGraph
 from isthmus.graph.files import aligned_empty
 from isthmus.graph.lists import Lists
+from isthmus.graph.packed_lists import SideChanges
 from isthmus.kernels.compiling import clock
 from isthmus.link import costs
 from isthmus.link.device import Device
@@ -185,9 +186,9 @@ class FarReads(Reads):
         """All programs have their first answers: what that moved. The hot subgraph takes up what was used most, or the shortest lists."""
         if self.hot is not None:
             start = clock()
-            self._replace(self.hot, [])
+            self._replace(self.hot, [], {})
             if self.hot.on_read:
-                self._bring(self.hot, self.hot.fill(self._lists()))
+                self._bring(self.hot, self.hot.fill(self._lists()), {})
             self.transfer.upkeep_seconds += clock() - start
         return self.end_batch()
 
@@ -201,9 +202,10 @@ class FarReads(Reads):
         arcs = int(change.out.vertices.size)
         self._sent(arcs if self._graph.directed else -(-arcs // 2))
         start = clock()
-        changed = {"out": groups(change.out), "in": groups(change.into)}
+        changes = {"out": change.out, "in": change.into}
+        changed = {side: groups(each) for side, each in changes.items()}
         if self.hot is not None:
-            self._replace(self.hot, [changed[side] for side in self._sides])
+            self._replace(self.hot, [changed[side] for side in self._sides], changes if self.hot.on_read else {})
             self.transfer.upkeep_seconds += clock() - start
         if self.pages is not None:
             self._written(self.pages, changed)
@@ -217,16 +219,19 @@ class FarReads(Reads):
         if self.pages is not None and left is not None:
             self.pages.limit(left)
 
-    def _replace(self, hot: HotSubgraph, changed: list[Array]) -> None:
-        """Refresh lists that have changed, and go over to the hottest ones; they are read by zero-copy, unless the changed arcs suffice."""
-        self._bring(hot, hot.replace(self._lists(), changed), moves=not hot.on_read)
+    def _replace(self, hot: HotSubgraph, changed: list[Array], changes: dict[str, SideChanges]) -> None:
+        """Refresh lists that have changed, and go over to the hottest ones; they are read by zero-copy, unless `changes` suffice."""
+        self._bring(hot, hot.replace(self._lists(), changed), changes, moves=not hot.on_read)
 
-    def _bring(self, hot: HotSubgraph, fresh: Array, moves: bool = True) -> None:
-        """Fill the places of these keys; `moves`: their lists have to cross the link."""
+    def _bring(self, hot: HotSubgraph, fresh: Array, changes: dict[str, SideChanges], moves: bool = True) -> None:
+        """Fill the places of these keys; `moves`: their lists have to cross the link. `changes`: only these have, if there are any."""
         brought = Moved()
         for side in self._sides:
             keys = fresh[(fresh >= hot.offset(side)) & (fresh < hot.offset(side) + hot.room)]
-            self._load(hot, side, keys)
+            if changes:
+                self._refresh(hot, side, keys, changes[side])
+            else:
+                self._load(hot, side, keys)
             if keys.size and moves:
                 (begins, ends, _, _), rows = self._graph.sides[side].arrays(), keys - hot.offset(side)
                 brought.add(self._link.reads(self._spans(side, begins[rows], ends[rows] - begins[rows], self._weights)))
@@ -240,6 +245,11 @@ class FarReads(Reads):
     def _load(self, hot: HotSubgraph, side: str, keys: Array) -> None:
         begins, ends, targets, weights = self._graph.sides[side].arrays()
         hot.chunks.load(keys, hot.offset(side), (begins, ends), targets, weights)
+
+    def _refresh(self, hot: HotSubgraph, side: str, keys: Array, changes: SideChanges) -> None:
+        begins, ends, targets, weights = self._graph.sides[side].arrays()
+        theirs = np.searchsorted(groups(changes), keys - hot.offset(side))
+        hot.chunks.refresh(keys, theirs, changes, hot.offset(side), (begins, ends), targets, weights)
 
     def _positions(self) -> dict[str, tuple[Array, Array, Array]]:
         """Where lists lie, for pages: a list that moves is written."""
