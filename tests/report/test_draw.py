@@ -134,6 +134,13 @@ def test_labels_are_escaped():
     assert own_ids('<a id="p"/><b id="q"/><use xlink:href="#p"/>', "x") == '<a id="x-p"/><b/><use href="#x-p"/>'
 
 
+def test_labels_keep_their_digits():
+    with draw.empty("share") as (figure, ax):
+        ax.set_yticks([0.0001, 0.12345], ["0.0001", "0.12345"])
+        text = inline(figure, "x", "y")
+    assert ">0.0001<" in text and ">0.12345<" in text and not re.search(r'="[^"]*\d\.\d{3}', text), "only positions are shortened"
+
+
 def test_legends_have_as_many_columns_as_fit():
     for name, columns in (("auto", 4), ("grapin-page", 4), ("grapin-recompute", 3), ("a" * 80, 1)):
         with draw.empty("") as (figure, ax):
