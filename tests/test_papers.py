@@ -100,16 +100,28 @@ def test_streams_are_counted_done_once_and_checked(module, tmp_path):
     streams, [case] = module("streams").Streams.of(lab), lab.cases
     run = streams.run(case, "grapin", share=0.01, watch=True)
     assert streams.run(case, "grapin", share=0.01, watch=True) is run and module("streams").Streams.of(lab) is streams
-    read = sum(float((uses.read * uses.degrees).sum()) for uses in run.uses)
-    missed = sum(float((uses.missed * uses.degrees).sum()) for uses in run.uses)
-    assert read == pytest.approx(run.read, rel=0.02), "corrections read lists before they change"
-    assert 0 < missed < read and missed == pytest.approx(run.total.miss_edges, rel=0.02)
-    total, intra, inter, top = run.again()
-    assert total == read and 0 < intra < total and 0 < inter < total and 0 < top <= total
+    uses = run.uses
+    assert uses.read == pytest.approx(run.read, rel=0.02), "corrections read lists before they change"
+    assert 0 < uses.missed < uses.read and uses.missed == pytest.approx(run.total.miss_edges, rel=0.02)
+    assert all(0 < part < uses.read for part in (uses.again, uses.before)) and 0 < uses.top <= uses.read
+    assert not any(isinstance(value, np.ndarray) and value.size for value in vars(uses).values()), "only sums are kept"
     assert streams.run(case, "grapin", share=0.01, watch=True, remembered=1).bytes != run.bytes
-    streams._answers[next(iter(streams._answers))][3] += 1
+    streams._answers[next(iter(streams._answers))] += "0"
     with pytest.raises(SystemExit, match="the answer is wrong"):
         streams.run(case, "grapin-zc", share=0.01)
+
+
+def test_uses_of_batches(module, monkeypatch):
+    """Two batches on three lists of 2, 3 and 5 edges, and on as many that nobody reads."""
+    uses = module("streams").Uses(6)
+    degrees = np.array([2, 3, 5, 1, 1, 1])
+    uses.add(np.array([2, 1, 0, 0, 0, 0]), np.array([1, 1, 0, 0, 0, 0]), degrees)
+    uses.add(np.array([0, 3, 1, 0, 0, 0]), np.array([0, 2, 1, 0, 0, 0]), degrees)
+    assert (uses.read, uses.again, uses.before) == (7 + 14, 2 + 6, 3)
+    assert (uses.missed, uses.missed_again, uses.missed_before) == (5 + 11, 3, 3)
+    monkeypatch.setattr(module("streams"), "FIFTH", 0.4)
+    uses.end()
+    assert uses.top == 12, "the second list is read four times"
 
 
 @pytest.mark.parametrize("ratio", [0.0, 0.25, 1.0])

@@ -14,7 +14,7 @@ import isthmus as ist
 from isthmus.link.lru_pages import PAGE, covered
 from published.cases import Case
 from published.lab import OUR_OWN, RESIDENT, Lab, Section, mean, times
-from published.streams import BATCH, BATCHES, CACHE, SHARES, Streams, changes, cut_of, percent, share
+from published.streams import BATCH, BATCHES, CACHE, SHARES, Streamed, Streams, changes, cut_of, percent, share
 
 TABLE_1 = {  # billions of edges: in the graph, read from scratch, with memoised dependencies, again in a batch, in another, by the top 20 %
     "OK": (0.10, 4.76, 0.99, 0.12, 0.78, 0.54, 0.0168), "WK": (0.41, 9.12, 4.59, 0.62, 3.58, 3.5, 0.0163),
@@ -69,10 +69,12 @@ def table_1(lab: Lab) -> Section:
         read["scratch"] += scratch
         for who, recipe in (("released", "grapin-zc:resend"), ("ours", "grapin-zc")):
             run = streams.run(case, recipe, watch=True)
-            total, *parts = run.again()
-            kept, changed = (each / BATCHES / run.arcs for each in (total, run.changed_edges))
+            uses = run.uses
+            assert uses is not None
+            parts = (uses.again, uses.before, uses.top)
+            kept, changed = (each / BATCHES / run.arcs for each in (uses.read, run.changed_edges))
             read[who] += kept
-            rows.append([case.name, who, f"{scratch:.2f}", f"{kept:.4f}", *(share(part, total) for part in parts), f"{changed:.3f}"])
+            rows.append([case.name, who, f"{scratch:.2f}", f"{kept:.4f}", *(share(part, uses.read) for part in parts), f"{changed:.3f}"])
     for graph, (edges, scratch, total, intra, inter, top, changed) in TABLE_1.items():
         volumes = f"{scratch / 10 / edges:.2f}", f"{total / 10 / edges:.4f}"
         rows.append([graph, "paper", *volumes, *(share(part, total) for part in (intra, inter, top)), f"{changed / edges:.3f}"])
@@ -168,7 +170,7 @@ def table_5(lab: Lab) -> Section:
         for who, suffix in (("released", ":resend"), ("ours", "")):
             plain, hot = (streams.run(case, f"{name}{suffix}", watch=True) for name in ("grapin-zc", "grapin"))
             pages, auto = (streams.run(case, f"{name}{suffix}") for name in ("grapin-page", "auto"))
-            again = [percent(cut_of(x, y)) if x else "-" for x, y in zip(plain.missed(), hot.missed(), strict=True)]
+            again = [percent(cut_of(x, y)) if x else "-" for x, y in zip(crossed_again(plain), crossed_again(hot), strict=True)]
             saved, ours = cut_of(plain.bytes, hot.bytes), cut_of(plain.bytes, auto.bytes)
             rows.append([
                 case.name, who, *(f"{run.per_batch(run.bytes):.4f}" for run in (plain, hot)), percent(saved), *again,
@@ -194,6 +196,12 @@ def table_5(lab: Lab) -> Section:
     judged = [(f"{words}, by {means[name]:.1f} % on average (at least {LEAST[name]})", means[name] >= LEAST[name])
               for name, words in SAVED.items()]  # fmt: skip
     return Section(f"Grapin, Table 5: bytes that the hot subgraph saves, SSSP, {CACHE:g} % of the edges near", rows, text, judged)
+
+
+def crossed_again(run: Streamed) -> tuple[float, float]:
+    """Edges that crossed the link again in a batch, and those that crossed although an earlier batch had read them."""
+    assert run.uses is not None
+    return run.uses.missed_again, run.uses.missed_before
 
 
 def needs() -> list[str]:

@@ -10,6 +10,8 @@ The card is Grapin's A5000, with fixed times shrunk as the graph is against the 
 from __future__ import annotations
 
 import contextlib
+import gc
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,6 +22,7 @@ from windows import Window, window
 
 import isthmus as ist
 from isthmus.cache.hot_subgraph import HotSubgraph
+from isthmus.memory import give_memory_back
 from isthmus.runtime.loop import Loop
 from isthmus.stream.reads import FarReads, Transfer
 from published.cases import Case
@@ -31,16 +34,39 @@ SHARES = {"1K": 2.6e-6, "10K": 2.6e-5, "100K": 2.6e-4}  # of the edges, of the p
 BATCH, BATCHES, CACHE = SHARES["100K"], 10, 10.0  # a share of the edges; percent of the edges
 FEW = 2  # batches from scratch: all take the same, to a hundredth
 FIFTH = 0.2
+NOTHING = np.zeros(0)
 HELD = 0.006  # of the edges, that wait to be inserted, or more where batches are larger
 
 
-@dataclass
 class Uses:
-    """How often a batch read each list, and how often it was not near; keys are vertices, of the in-side behind those of the out-side."""
+    """What batches read, as edges: `again`, in the same batch; `before`, that an earlier batch had read. `missed_`: of lists not near.
 
-    read: Array
-    missed: Array
-    degrees: Array
+    Keys are vertices, those of the in-side behind those of the out-side. Only sums are kept when a stream is done: there are many.
+    """
+
+    def __init__(self, keys: int) -> None:
+        self.read = self.again = self.before = 0.0
+        self.missed = self.missed_again = self.missed_before = 0.0
+        self.top = 0.0  # read of the fifth of the vertices that are used most
+        self._known, self._often, self._edges = np.zeros(keys, np.bool_), np.zeros(keys, np.int64), np.zeros(keys, np.float64)
+
+    def add(self, read: Array, missed: Array, degrees: Array) -> None:
+        """A batch: how often it read each list, how often it was not near, and how long it is."""
+        self.read += float((read * degrees).sum())
+        self.again += float((np.maximum(read - 1, 0) * degrees).sum())
+        self.before += float(degrees[self._known & (read > 0)].sum())
+        self.missed += float((missed * degrees).sum())
+        self.missed_again += float((np.maximum(missed - 1, 0) * degrees).sum())
+        self.missed_before += float(degrees[self._known & (missed > 0)].sum())
+        self._known |= read > 0
+        self._often += read
+        self._edges += read * degrees
+
+    def end(self) -> None:
+        """No more batches."""
+        top = np.argsort(-self._often, kind="stable")[: int(FIFTH * self._often.size / 2)]  # keys are two a vertex
+        self.top = float(self._edges[top].sum())
+        self._known, self._often, self._edges = NOTHING, NOTHING, NOTHING
 
 
 @dataclass
@@ -53,7 +79,7 @@ class Streamed:
     opening: Transfer
     batches: list[Transfer] = field(default_factory=list)
     update_seconds: float = 0.0  # of this machine
-    uses: list[Uses] = field(default_factory=list)
+    uses: Uses | None = None  # if it was watched
     changed_edges: int = 0  # in lists that any batch changed, added up
 
     @property
@@ -76,31 +102,6 @@ class Streamed:
     def read(self) -> int:
         return self.total.hit_edges + self.total.miss_edges
 
-    def again(self) -> tuple[float, float, float, float]:
-        """Edges read, those read again in a batch, those that an earlier batch had read, those of the fifth of the vertices used most."""
-        before = np.zeros(self.uses[0].read.size, np.bool_)
-        total = intra = inter = 0.0
-        often, edges = np.zeros(before.size, np.int64), np.zeros(before.size, np.float64)
-        for uses in self.uses:
-            total += float((uses.read * uses.degrees).sum())
-            intra += float((np.maximum(uses.read - 1, 0) * uses.degrees).sum())
-            inter += float(uses.degrees[before & (uses.read > 0)].sum())
-            before |= uses.read > 0
-            often += uses.read
-            edges += uses.read * uses.degrees
-        top = np.argsort(-often, kind="stable")[: int(FIFTH * before.size / 2)]  # keys are two a vertex
-        return total, intra, inter, float(edges[top].sum())
-
-    def missed(self) -> tuple[float, float]:
-        """Edges that crossed the link again in a batch, and those that crossed although an earlier batch had read them."""
-        before = np.zeros(self.uses[0].read.size, np.bool_)
-        intra = inter = 0.0
-        for uses in self.uses:
-            intra += float((np.maximum(uses.missed - 1, 0) * uses.degrees).sum())
-            inter += float(uses.degrees[before & (uses.missed > 0)].sum())
-            before |= uses.read > 0
-        return intra, inter
-
     def per_batch(self, amount: float) -> float:
         """An amount of all batches, for one of them, over the bytes of all edges."""
         return amount / max(1, len(self.batches)) / self.edge_bytes
@@ -114,7 +115,7 @@ class Streams:
         self._cuts: dict[tuple[str, bool], Window] = {}
         self._graphs: dict[tuple[str, bool, int], ist.Graph] = {}  # at the beginning
         self._runs: dict[tuple[Any, ...], Streamed] = {}
-        self._answers: dict[tuple[Any, ...], Any] = {}
+        self._answers: dict[tuple[Any, ...], str] = {}  # digests
 
     @staticmethod
     def of(lab: Lab) -> Streams:
@@ -146,6 +147,7 @@ class Streams:
             cut = self.cut(case, program == "CC", max(HELD, 1.01 * share * batches * ratio))
             with remembering(remembered):
                 self._runs[key] = self._do(cut, case, recipe, program, share, f"{cache:g}%", ratio, watch, batches, work)
+            free()
         return self._runs[key]
 
     def cut(self, case: Case, both_ways: bool = False, held: float = HELD) -> Window:
@@ -191,13 +193,23 @@ class Streams:
                 found.batches.append(report.transfer)
                 found.update_seconds += report.seconds["update"] - report.transfer.upkeep_seconds
                 if seen is not None:
-                    found.uses.append(seen.taken())
+                    seen.end_batch()
             self._check(work, recipe, np.ma.filled(live[asked.name or program_name(program)].values, -1))
+            if seen is not None:
+                seen.uses.end()
+                found.uses = seen.uses
         return found
 
     def _check(self, work: tuple[Any, ...], recipe: str, values: Array) -> None:
-        if not np.array_equal(self._answers.setdefault(work, values), values):
+        digest = hashlib.blake2b(np.ascontiguousarray(values)).hexdigest()
+        if self._answers.setdefault(work, digest) != digest:
             raise SystemExit(f"{work} {recipe}: the answer is wrong")
+
+
+def free() -> None:
+    """Give memory back: streams are cycles, and glibc keeps what their threads freed, gigabytes after some dozens of them."""
+    gc.collect()
+    give_memory_back()
 
 
 def program_name(program: str) -> str:
@@ -225,6 +237,7 @@ class Watch:
 
     def __init__(self, live: Any) -> None:
         self._graph, self._counts = live.graph, np.zeros((2, 2 * live.graph.vertices), np.int64)
+        self.uses = Uses(2 * live.graph.vertices)
 
     def note(self, side: str, rows: Array, held: Array | None) -> None:
         """`held`: which of these lists were near."""
@@ -232,12 +245,10 @@ class Watch:
         for kind, chosen in ((0, rows), (1, rows if held is None else rows[held == 0])):
             self._counts[kind] += np.bincount(chosen.astype(np.int64) + offset, minlength=self._counts.shape[1])
 
-    def taken(self) -> Uses:
-        """Of the batch that ended just now."""
+    def end_batch(self) -> None:
         sides = [self._graph.snapshot.lists(side).degrees() for side in ("out", "in")]
-        found = Uses(*self._counts.copy(), np.concatenate(sides))  # type: ignore[call-arg]
+        self.uses.add(*self._counts, np.concatenate(sides))
         self._counts[:] = 0
-        return found
 
 
 @contextlib.contextmanager
