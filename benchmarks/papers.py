@@ -17,10 +17,11 @@ import time
 from pathlib import Path
 
 from harness import table
-from published import cases, causes, grus, hytgraph, motives, scaph, systems
+from published import cases, causes, grapin, grapin_figures, grus, hytgraph, motives, scaph, systems
 from published.lab import Lab, Section
 
-EXPERIMENTS = {name: run for module in (hytgraph, causes, scaph, grus, motives, systems) for name, run in module.EXPERIMENTS.items()}
+MODULES = (hytgraph, causes, scaph, grus, motives, systems, grapin, grapin_figures)
+EXPERIMENTS = {name: run for module in MODULES for name, run in module.EXPERIMENTS.items()}
 GRAPHS = (*cases.REAL, "rmat18", "grid400")
 SMOKE = ("rmat11", "grid40")
 SCALE, SMOKE_SCALE = 17, 10

@@ -32,7 +32,8 @@ def test_smoke(tmp_path, monkeypatch):
     command = [sys.executable, str(BENCHMARKS / "papers.py"), "--smoke"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("\n## ") + 1 == len(titles) == 31
+    assert done.stdout.count("\n## ") + 1 == len(titles) == 45
+    assert "| rmat11 | released | 2." in done.stdout and "| OK | paper | 4.76 | 0.9900 | 12 % | 79 % | 55 % | 0.168 |" in done.stdout
     assert "| PR, ours | rmat11 |" in done.stdout and "| PR, paper | SK | 57.60 |" in done.stdout
 
 
@@ -76,6 +77,64 @@ def test_published_hints(module, hint, expected):
     grus = module("grus")
     place = list(grus.COLUMNS).index(hint)
     assert module("lab").mean(row[1 + place] for row in grus.TABLE_1.values()) == pytest.approx(expected, abs=0.011)
+
+
+def test_published_savings(module):
+    """What Grapin's text says of its Tables 1, 4, 5 and 6."""
+    grapin = module("grapin")
+    cuts = [100 * (1 - volume / zero) for zero, volume, *_ in grapin.TABLE_5.values()]
+    assert (round(min(cuts)), round(max(cuts))) == (67, 80) and np.mean(cuts) == pytest.approx(72, abs=1)
+    times = [total / edges for edges, _, total, *_ in grapin.TABLE_1.values()]
+    assert (min(times), max(times)) == pytest.approx((9.9, 16.5), rel=0.04)
+    kept = [100 * (1 - total / scratch) for _, scratch, total, *_ in grapin.TABLE_1.values()]
+    assert (min(kept), max(kept)) == pytest.approx((20, 79), abs=2)
+    shares = [100 * replacing / both for _, both, _, replacing in grapin.TABLE_6.values()]
+    assert (round(min(shares[2:]), 1), round(max(shares[2:]), 1)) == (2.5, 9.6) and round(max(shares), 1) == 27.0
+    for table in grapin.TABLE_4.values():
+        assert {len(cells) for cells in table.values()} == {5}
+    assert all(int(need.split()[1]) > int(need.split()[3]) for need in grapin.needs()[2:]), "4 GB are too little for its Table 5"
+
+
+def test_streams_are_counted_done_once_and_checked(module, tmp_path):
+    lab = module("lab").Lab(tmp_path, ["rmat9"], 9)
+    streams, [case] = module("streams").Streams.of(lab), lab.cases
+    run = streams.run(case, "grapin", share=0.01, watch=True)
+    assert streams.run(case, "grapin", share=0.01, watch=True) is run and module("streams").Streams.of(lab) is streams
+    uses = run.uses
+    assert uses.read == pytest.approx(run.read, rel=0.02), "corrections read lists before they change"
+    assert 0 < uses.missed < uses.read and uses.missed == pytest.approx(run.total.miss_edges, rel=0.02)
+    assert all(0 < part < uses.read for part in (uses.again, uses.before)) and 0 < uses.top <= uses.read
+    assert not any(isinstance(value, np.ndarray) and value.size for value in vars(uses).values()), "only sums are kept"
+    assert streams.run(case, "grapin", share=0.01, watch=True, remembered=1).bytes != run.bytes
+    streams._answers[next(iter(streams._answers))] += "0"
+    with pytest.raises(SystemExit, match="the answer is wrong"):
+        streams.run(case, "grapin-zc", share=0.01)
+
+
+def test_uses_of_batches(module, monkeypatch):
+    """Two batches on three lists of 2, 3 and 5 edges, and on as many that nobody reads."""
+    uses = module("streams").Uses(6)
+    degrees = np.array([2, 3, 5, 1, 1, 1])
+    uses.add(np.array([2, 1, 0, 0, 0, 0]), np.array([1, 1, 0, 0, 0, 0]), degrees)
+    uses.add(np.array([0, 3, 1, 0, 0, 0]), np.array([0, 2, 1, 0, 0, 0]), degrees)
+    assert (uses.read, uses.again, uses.before) == (7 + 14, 2 + 6, 3)
+    assert (uses.missed, uses.missed_again, uses.missed_before) == (5 + 11, 3, 3)
+    monkeypatch.setattr(module("streams"), "FIFTH", 0.4)
+    uses.end()
+    assert uses.top == 12, "the second list is read four times"
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.25, 1.0])
+def test_batches_insert_and_delete_edges_of_the_graph(module, tmp_path, ratio):
+    streams = module("streams").Streams.of(module("lab").Lab(tmp_path, ["rmat9"], 9))
+    cut = streams.cut(streams.cases[0], held=0.2)
+    seen = []
+    for number in range(3):
+        inserts, deletes = module("streams").changes(cut, number, 40, ratio)
+        assert (inserts[0].size, deletes[0].size, len(inserts)) == (round(40 * ratio), 40 - round(40 * ratio), 3)
+        for columns in (inserts[:2], deletes):
+            seen += zip(*(column.tolist() for column in columns), strict=True)
+    assert len(set(seen)) == len(seen) == 120
 
 
 @pytest.mark.parametrize("algorithm", ["PR", "SSSP", "WCC", "BFS", "MST", "NNDR", "GCS"])

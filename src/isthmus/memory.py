@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from decimal import Decimal
@@ -96,7 +97,9 @@ def peak_rss() -> int:
 
 
 def give_memory_back() -> None:
-    """Ask the C library to return freed memory to the system: later steps need it."""
+    """Ask the C library, and Arrow if it is loaded, to return freed memory to the system: later steps need it."""
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
     libc = ctypes.CDLL(None)
     if hasattr(libc, "malloc_trim"):  # glibc has it
         libc.malloc_trim(0)

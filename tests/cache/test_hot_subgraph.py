@@ -272,3 +272,36 @@ def test_forgotten(team):
     assert_sound(cache)
     assert iterate(cache, far, everyone)[0] == sides.Edges()
     assert cache.facts() == {"refreshes": 3}
+
+
+@pytest.mark.parametrize("entry_bytes", [10_000, 1_000, 100, 0, -5])
+@pytest.mark.parametrize("on_read", [False, True])
+def test_lists_give_way_to_more_vertices(team, entry_bytes, on_read):
+    """A larger index takes the place of chunks: it holds no more than it may, and what it still holds is right."""
+    degrees = [1 + v % 7 for v in range(200)]
+    lists = sides.lists_of(degrees)
+    targets = np.arange(lists.slots, dtype=np.uint32)
+    cache = make([lists], 400, team, interval=None, on_read=on_read)
+    before, everyone = cache.bytes, np.arange(200, dtype=np.uint32)
+
+    def bring():
+        cache.use("out", everyone)
+        fresh = cache.admit("out", everyone, lists.degrees()) if on_read else cache.replace([lists])
+        cache.chunks.load(fresh, 0, lists.arrays, targets, targets[:0])
+
+    cache.replacements += 1  # the first lists that are read are not the last
+    bring()
+    held = int(cache.chunks.held.sum())
+    cache.grow(230, entry_bytes)
+    assert cache.bytes <= max(0, min(entry_bytes, before - 200 * VERTEX_BYTES)) + 230 * VERTEX_BYTES
+    assert_sound(cache)
+    assert held > 0 and (int(cache.chunks.held.sum()) == held) == (entry_bytes > 1_600)
+    lists = sides.lists_of([*degrees, *[2] * 30])
+    targets, everyone = np.arange(lists.slots, dtype=np.uint32), np.arange(230, dtype=np.uint32)
+    bring()
+    assert_sound(cache)
+    assert (int(cache.chunks.held.sum()) > 0) == (entry_bytes >= cache.chunks.chunk * cache.chunks.entry)
+    for v in np.flatnonzero(cache.chunks.held).tolist():
+        at = int(cache.chunks.begins[v])
+        row = targets[lists.begins[v] : lists.ends[v]]
+        assert cache.chunks.targets[at : at + row.size].tolist() == row.tolist()

@@ -129,7 +129,7 @@ BAD = [
     (["-o", "nowhere/now.isthmus"], 2, "nowhere: no such folder"),
     (["--changes", "u.csv"], 4, "u.csv: cannot write changes here"),
     (["--changes-format", "xml"], 2, "--changes-format: expected parquet or csv, got 'xml'"),
-    (["--memory", "1kB"], 5, "the budget is 1 kB: give --memory "),
+    (["--memory", "1kB"], 5, "got 1 kB. Give --memory "),
     (["--colour"], 2, "No such option: --colour"),
 ]
 
@@ -318,3 +318,8 @@ def test_a_modelled_device(call: Any, tmp_path: Path) -> None:
     shown = call("compare", *given, "--policies", "auto,grapin-zc")
     assert shown.code == 0 and "Answers agree" in shown.out and "grapin-page" not in shown.out
     assert call(*given[:-4], "--policy", "grapin").code == 2
+    shown = call("compare", *given, "--policies", "auto,grapin-zc", "--report", tmp_path / "all.html")
+    assert shown.code == 0 and f"written  {tmp_path}/all.html" in shown.out and " Take " in f" {' '.join(shown.out.split())}"
+    assert "<h1>Recipes of streams on g.isthmus</h1>" in (tmp_path / "all.html").read_text()
+    refused = call("compare", *given, "--report", tmp_path / "all.pdf")
+    assert (refused.code, refused.out) == (2, "") and "all.pdf: expected a name that ends in .html" in refused.err

@@ -1,4 +1,4 @@
-"""Pages of `report/page.py` in a real browser: they render without complaint, in both themes, on a desk and on a phone."""
+"""Pages of `report/page.py` and `report/stream_page.py` in a real browser: they render in both themes, on a desk and on a phone."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, dict[str, Any]]]:
-    """Pages of a run from far memory, of one in memory, and of a comparison, with a summary for each."""
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, list[str]]]:
+    """Pages of a run from far memory, of one in memory, of a comparison, and of one of streams, with what each must show."""
     folder = tmp_path_factory.mktemp("pages")
     with ist.generate("rmat", folder / "g.isthmus", scale=15, weights="1:20") as graph:
         runs = {name: ist.sssp(graph, 0, memory="10%", policy=name) for name in ("auto", "filter", "emogi")}
@@ -35,11 +35,20 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, dic
         runs["auto"].report(folder / "far.html")
         near.report(folder / "near.html")
         page.write(folder / "all.html", runs, {"unified": "too little memory"})
+        ist.make_workload(graph, folder / "w.parquet", batches=4, size=300, seed=1)
+        streams = ist.compare_streams(graph, [ist.SSSP(source=0)], folder / "w.parquet", device="model:rtx2080ti")
+        streams.report(folder / "streams.html")
+    moved = streams.runs["auto"].transfer
     return {
-        "far": (folder / "far.html", runs["auto"].summary()),
-        "near": (folder / "near.html", near.summary()),
-        "all": (folder / "all.html", runs["filter"].summary()),
+        "far": (folder / "far.html", figures(runs["auto"].summary())),
+        "near": (folder / "near.html", figures(near.summary())),
+        "all": (folder / "all.html", figures(runs["filter"].summary())),
+        "streams": (folder / "streams.html", [f"{moved.modelled:.6f}", format_size(moved.bytes), "Take ", "Answers agree"]),
     }
+
+
+def figures(summary: dict[str, Any]) -> list[str]:
+    return [f"{summary['seconds']['total']:.3f}", format_size(summary["transfer"]["bytes"])]
 
 
 def brightness(shot: bytes, box: tuple[int, int, int, int]) -> float:
@@ -51,26 +60,25 @@ def brightness(shot: bytes, box: tuple[int, int, int, int]) -> float:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1200])
-@pytest.mark.parametrize("name", ["far", "near", "all"])
+@pytest.mark.parametrize("name", ["far", "near", "all", "streams"])
 def test_a_page_renders(browser: Browser, pages: Any, name: str, width: int, theme: str) -> None:
-    path, facts = pages[name]
+    path, expected = pages[name]
     browser.open(path, width, theme)
     assert browser.said("Log.entryAdded", "Runtime.exceptionThrown", "Runtime.consoleAPICalled") == []
     asked = {request["request"]["url"].partition(":")[0] for request in browser.said("Network.requestWillBeSent")}
     assert asked <= {"file", "data"}, "nothing comes from elsewhere"
     assert browser.evaluate("document.documentElement.scrollWidth") <= width, "nobody scrolls sideways"
     text = browser.evaluate("document.body.innerText")
-    assert f"{facts['seconds']['total']:.3f}" in text
-    assert format_size(facts["transfer"]["bytes"]) in text
+    assert [each for each in expected if each not in text] == []
     drawn = browser.evaluate("[...document.querySelectorAll('svg')].map(s => s.getBoundingClientRect()).map(r => [r.width, r.height])")
     assert len(drawn) >= 2
     assert all(w > 250 and h > 100 for w, h in drawn)
     images = "Promise.all([...document.querySelectorAll('svg image')].map(i => i.decode())).then(all => all.length)"
     decoded = browser.ask("Runtime.evaluate", expression=images, awaitPromise=True, returnByValue=True)
-    assert decoded["result"].get("value") == {"far": 1, "near": 0, "all": 3}[name]
+    assert decoded["result"].get("value") == {"far": 1, "near": 0, "all": 3, "streams": 0}[name]
 
 
-@pytest.mark.parametrize("name", ["far", "near", "all"])
+@pytest.mark.parametrize("name", ["far", "near", "all", "streams"])
 def test_light_is_light_and_dark_is_dark(browser: Browser, pages: Any, name: str) -> None:
     shown = {}
     for theme in ("light", "dark"):
@@ -91,14 +99,16 @@ def test_light_is_light_and_dark_is_dark(browser: Browser, pages: Any, name: str
     assert len(sizes) == 1, "themes change colours, not the layout"
 
 
-def test_text_in_figures_is_large_enough_on_a_phone(browser: Browser, pages: Any) -> None:
-    browser.open(pages["far"][0], 360)
+@pytest.mark.parametrize("name", ["far", "streams"])
+def test_text_in_figures_is_large_enough_on_a_phone(browser: Browser, pages: Any, name: str) -> None:
+    browser.open(pages[name][0], 360)
     heights = browser.evaluate("[...document.querySelectorAll('svg text')].map(t => t.getBoundingClientRect().height)")
     assert min(heights) >= 8
 
 
-def test_labels_stay_inside_their_figures(browser: Browser, pages: Any) -> None:
-    browser.open(pages["all"][0], 360)
+@pytest.mark.parametrize("name", ["all", "streams"])
+def test_labels_stay_inside_their_figures(browser: Browser, pages: Any, name: str) -> None:
+    browser.open(pages[name][0], 360)
     outside = browser.evaluate(
         "[...document.querySelectorAll('svg')].flatMap(s => { const b = s.getBoundingClientRect();"
         " return [...s.querySelectorAll('text')].filter(t => { const r = t.getBoundingClientRect();"

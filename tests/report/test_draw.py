@@ -11,9 +11,9 @@ import pytest
 from isthmus.engines.registry import NAMES, colour_of
 from isthmus.policies.recipes import RECIPES
 from isthmus.report import draw
-from isthmus.report.page import TEMPLATE
 from isthmus.report.series import series
 from isthmus.report.svg import FAINT, GRID, INK, inline, own_ids
+from isthmus.report.template import STYLE
 from isthmus.report.time_parts import PARTS
 from isthmus.runtime.iteration import Iteration
 from isthmus.runtime.trace import Trace
@@ -50,7 +50,7 @@ COLORS = {engine: colour_of(engine) for engine in NAMES.values()}
 
 def variables():
     """The style sheet's colours: of the light theme, then of the dark one."""
-    themes = re.findall(r":root \{([^}]*)\}", TEMPLATE.read_text())
+    themes = re.findall(r":root \{([^}]*)\}", STYLE.read_text())
     return [dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", theme)) for theme in themes]
 
 
@@ -132,3 +132,31 @@ def test_labels_are_escaped():
 
     assert 'aria-label="&lt;a&gt; &quot;b&quot;"' in inline(Figure(), "x", '<a> "b"')
     assert own_ids('<a id="p"/><b id="q"/><use xlink:href="#p"/>', "x") == '<a id="x-p"/><b/><use href="#x-p"/>'
+
+
+def test_labels_keep_their_digits():
+    with draw.empty("share") as (figure, ax):
+        ax.set_yticks([0.0001, 0.12345], ["0.0001", "0.12345"])
+        text = inline(figure, "x", "y")
+    assert ">0.0001<" in text and ">0.12345<" in text and not re.search(r'="[^"]*\d\.\d{3}', text), "only positions are shortened"
+
+
+def test_legends_have_as_many_columns_as_fit():
+    for name, columns in (("auto", 4), ("grapin-page", 4), ("grapin-recompute", 3), ("a" * 80, 1)):
+        with draw.empty("") as (figure, ax):
+            for each in ("auto", "emogi", "grus", "filter", name):
+                ax.plot([0, 1], label=each)
+            draw.legend(figure, ["auto", name])
+            assert figure.legends[0]._ncols == columns
+
+
+def test_lines_over_batches_have_marks_of_their_recipe():
+    """Marks are in the middle of columns, and the same in all figures, whichever recipes have values there."""
+    bounds = np.array([0.5, 1.5, 2.5])
+    xs, ys = draw.columns(bounds, np.array([3.0, 4.0]))
+    assert (xs.tolist(), ys.tolist()) == ([0.5, 1, 1.5, 1.5, 2, 2.5], [3, 3, 3, 4, 4, 4])
+    assert draw.in_columns(draw.told_apart(1, 2, 2))["markevery"] == (4, 3)
+    assert draw.in_columns({"linewidth": 1.8}) == {"linewidth": 1.8}
+    values = {"auto": np.array([0.0, 0.0]), "grapin": np.array([1.0, 2.0])}
+    text = draw.by_batch("x", "bytes", 2, {name: (bounds, each, INK, "-") for name, each in values.items()}, "B")
+    assert ">grapin</text>" in text and ">auto</text>" not in text

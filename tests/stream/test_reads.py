@@ -32,7 +32,7 @@ def filled(result: Any) -> Any:
     return np.ma.filled(result.values, -1).tolist() if np.ma.isMaskedArray(result.values) else np.asarray(result.values).tolist()
 
 
-@pytest.mark.parametrize("policy", RECIPES)
+@pytest.mark.parametrize("policy", [*RECIPES, "auto:resend", "grapin:resend", "grapin-page:resend"])
 @pytest.mark.parametrize(("seed", "memory"), [(1, "10%"), (2, "60%"), (4, "0%"), (6, "200%")])
 def test_answers_are_those_of_this_machine(policy: str, seed: int, memory: str) -> None:
     """After every batch, also when vertices come and go."""
@@ -88,6 +88,21 @@ def test_what_each_recipe_saves() -> None:
     assert all(each.batch_bytes > 0 for each in moved["auto"]) and total(moved["grapin-recompute"], "batch_bytes") == 0
 
 
+def test_every_reached_vertex_sends_again() -> None:
+    """As in Grapin's release: a batch reads all edges of reached vertices at least once, even one that changes nothing."""
+    graph = ist.read((np.arange(99), np.arange(1, 100)), directed=True)
+    with ist.stream(graph, [ist.BFS(source=50)], device=DEVICE, policy="grapin-zc:resend") as live:
+        report = live.apply(inserts=([3], [5]))
+        assert report.transfer is not None and report.transfer.miss_edges == 49, "of 50 to 98; 0 to 49 are not reached"
+        assert live.policy == "grapin-zc:resend"
+    moved = {policy: grown(policy, "30%") for policy in ("grapin-zc", "grapin-zc:resend", "grapin:resend", "grapin-recompute")}
+    read = {policy: total(each, "hit_edges") + total(each, "miss_edges") for policy, each in moved.items()}
+    assert 3 * read["grapin-zc"] < read["grapin-zc:resend"] < read["grapin-recompute"]
+    assert total(moved["grapin:resend"], "bytes") < 0.85 * total(moved["grapin-zc:resend"], "bytes"), "hot lists are read in every batch"
+    with pytest.raises(OptionError, match="grapin-recompute computes from scratch, so :resend has no meaning"):
+        ist.stream(graph, device=DEVICE, policy="grapin-recompute:resend")
+
+
 def test_counts_repeat() -> None:
     once, again = (grown("auto", "10%") for _ in range(2))
     for first, second in zip(once, again, strict=True):
@@ -123,6 +138,11 @@ def test_pages_are_evicted_by_age_and_dropped_when_written() -> None:
     assert read(9) == (0, 0) and read(7) == (1, 1)
     pages.forget("out")
     assert pages.near_bytes == 0 and read(7) == (1, 1)
+    assert read(8) == (1, 1) and pages.near_bytes == 2 * PAGE
+    pages.limit(PAGE + 1)
+    assert pages.near_bytes == PAGE and read(8) == (0, 0) and read(7) == (1, 1), "the older one has gone, and one stays"
+    pages.limit(9 * PAGE)
+    assert pages.room == 1, "a larger limit changes nothing"
     assert LruPages(0).read("out", np.array([0]), np.array([1])) == (1, 1)
 
 
@@ -132,6 +152,80 @@ def test_near_memory_is_kept() -> None:
         assert 0 < live.near_peak <= 2_000_000 and (live.device, live.policy) == (DEVICE, "auto")
     with pytest.raises(BudgetError, match=r"the stream needs at least .* near memory .* Give memory="):
         ist.stream(graph, [ist.SSSP(source=0)], device=DEVICE, memory="1kB")
+
+
+@pytest.mark.parametrize("policy", ["auto", "grapin", "grapin-page", "grapin-zc"])
+def test_near_memory_is_kept_when_vertices_are_added(policy: str) -> None:
+    """A budget is for all: lists and pages give way to more vertices. A share is for lists only, and vertices come on top."""
+    draw = np.random.default_rng(3)
+    graph = ist.read((draw.integers(0, 2000, 40_000), draw.integers(0, 2000, 40_000)), directed=True, parallel="drop")
+    budget = 800_000
+    for memory in (budget, "50%"):
+        with ist.stream(graph, [ist.BFS(source=0)], device=DEVICE, policy=policy, memory=memory) as live:
+            assert live._far is not None
+            peaks, lists = [live.near_peak], [live._far.near_bytes]
+            for k in range(1, 4):
+                live.apply(inserts=(draw.integers(0, 2000, 900), np.arange(900) + 900 * k + 1100))
+                peaks.append(live.near_peak)
+                lists.append(live._far.near_bytes)
+                assert live.check() == {}
+            if memory == budget:
+                assert max(peaks) <= budget
+                assert policy == "grapin-zc" or (peaks[0] > 0.9 * budget and lists[-1] < lists[0]), "all of it was used"
+            else:
+                assert peaks == sorted(peaks) and peaks[-1] > peaks[0]
+
+
+@pytest.mark.parametrize("policy", ["auto", "grapin"])
+@pytest.mark.parametrize("seed", range(8))
+def test_near_lists_are_what_far_memory_has(policy: str, seed: int) -> None:
+    """After every batch, entry by entry: lists that were patched, lists that moved, and lists that had to find another place."""
+    model, held = Model(seed, 40), 0
+    with ist.stream(model.graph(), [ist.SSSP(source=model.source)], device=DEVICE, policy=policy, memory="80%") as live:
+        for _ in range(12):
+            live.apply(**model.batch())
+            assert live._far is not None and live._far.hot is not None
+            hot = live._far.hot
+            for side in hot.names:
+                begins, ends, targets, weights = live.graph.sides[side].arrays()
+                for v in np.flatnonzero(hot.marks_of(side, live.graph.vertices)).tolist():
+                    at, length = int(hot.chunks.begins[hot.offset(side) + v]), int(ends[v] - begins[v])
+                    assert hot.chunks.targets[at : at + length].tolist() == targets[begins[v] : ends[v]].tolist()
+                    assert hot.chunks.weights is None or (hot.chunks.weights[at : at + length] == weights[begins[v] : ends[v]]).all()
+                    held += 1
+    assert held > 0
+
+
+def test_only_changed_entries_of_a_list_are_copied() -> None:
+    """A mark in a near list stays where nothing has changed, and goes when the list has moved or is not what it was."""
+    from types import SimpleNamespace
+
+    from isthmus.cache.chunks import ChunkedLists
+    from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
+    from isthmus.threads import Team
+
+    team = Team(1)
+    chunks = ChunkedLists(np.zeros(1600, np.uint8), 1, (np.uint32, np.int32), 8, team)
+    chunks.begins[0], chunks.sizes[0], chunks.held[0] = 5, 8, 1
+    changes = SimpleNamespace(
+        cuts=np.array([0, 4]), others=np.array([11, 13, 20, 21], np.uint32), actions=np.array([DELETE, REWEIGH, INSERT, INSERT]),
+        places=np.array([41, 43, -1, -1]),
+    )  # fmt: skip
+    targets, weights = np.zeros(60, np.uint32), np.zeros(60, np.int32)
+    targets[40:46], weights[40:46] = [10, 15, 12, 13, 14, 20], [1, 2, 3, 99, 5, 6]  # 11 has gone, and 15 has its place
+    targets[46], weights[46] = 21, 7
+
+    def refreshed(begin: int) -> tuple[list[int], list[int]]:
+        chunks.targets[5:11], chunks.weights[5:11] = [10, 11, 77, 13, 14, 15], [1, 2, 77, 4, 5, 6]  # type: ignore[index]
+        lists = (np.array([begin]), np.array([begin + 7]))
+        chunks.refresh(np.array([0]), np.array([0]), changes, 0, lists, targets, weights)
+        return chunks.targets[5:12].tolist(), chunks.weights[5:12].tolist()  # type: ignore[index]
+
+    assert refreshed(40) == ([10, 15, 77, 13, 14, 20, 21], [1, 2, 77, 99, 5, 6, 7]), "77 has not changed"
+    targets[50:57], weights[50:57] = targets[40:47], weights[40:47]
+    assert refreshed(50) == ([10, 15, 12, 13, 14, 20, 21], [1, 2, 3, 99, 5, 6, 7]), "the list has moved"
+    chunks.held[0] = 0
+    assert refreshed(40) == ([10, 15, 12, 13, 14, 20, 21], [1, 2, 3, 99, 5, 6, 7]) and chunks.held[0] == 1
 
 
 @pytest.mark.parametrize("policy", ["auto", "grapin", "grapin-page"])
@@ -177,7 +271,7 @@ def test_misuse() -> None:
     graph = Model(3, 60).graph()
     with pytest.raises(OptionError, match=r"policy: expected one of auto, grapin, .*, got 'emogi'"):
         ist.stream(graph, device=DEVICE, policy="emogi")
-    with pytest.raises(OptionError, match="policy: recipes of streams are for modelled devices"):
+    with pytest.raises(OptionError, match="policy: recipes are for streams on disk and on modelled devices"):
         ist.stream(graph, policy="grapin")
     with pytest.raises(OptionError, match="core_number is not kept current on a device"):
         ist.stream(graph, [ist.CoreNumber()], device=DEVICE)

@@ -41,7 +41,7 @@ class ChunkedLists:
     def __init__(self, memory: Array, keys: int, dtypes: tuple[Any, Any], longest: int, team: Any) -> None:
         """`dtypes`: of targets, and of weights (None: there are none). `longest`: length of the longest list."""
         target, weight = np.dtype(dtypes[0]), None if dtypes[1] is None else np.dtype(dtypes[1])
-        entry = target.itemsize + (0 if weight is None else weight.itemsize)
+        self.entry = entry = target.itemsize + (0 if weight is None else weight.itemsize)  # bytes
         room = memory.size // entry // 8 * 8  # so that weights are aligned
         self.chunk = chunk_entries(room, longest)
         self.count = room // self.chunk
@@ -160,6 +160,14 @@ class ChunkedLists:
         given = (offset, *lists, targets, weights if self.weights is not None else targets[:0])
         self._team.split(lambda a, b: hot.load(keys, a, b, *given, self.begins, self.held, *self._arrays), keys.size)
 
+    def refresh(
+        self, keys: Array, groups: Array, changes: Any, offset: int, lists: tuple[Array, Array], targets: Array, weights: Array
+    ) -> None:
+        """Bring lists of these keys that have changed up to date; `groups` of `changes`, a batch's for one side, are theirs."""
+        given = (offset, changes.cuts, changes.others, changes.actions, changes.places, *lists)
+        far = (targets, weights if self.weights is not None else targets[:0])
+        self._team.split(lambda a, b: hot.refresh(keys, groups, a, b, *given, *far, self.begins, self.held, *self._arrays), keys.size)
+
     def keep(self, rows: tuple[Array, ...], offset: int, lists: tuple[Array, Array], targets: Array, weights: Array | None) -> None:
         """Fill the places of rows (vertices, begins, weight_begins, lengths) that have just been delivered whole."""
         own = slice(offset, offset + lists[0].size)
@@ -167,6 +175,16 @@ class ChunkedLists:
         keep_rows(
             *rows, *lists, targets, brought, self.wanted[own], self.held[own], self.begins[own], *self._arrays,
         )  # fmt: skip
+
+    def limit(self, entry_bytes: int) -> None:
+        """Give up the last chunks and their lists, so that the others take at most so many bytes."""
+        self.count = min(self.count, max(0, entry_bytes) // (self.chunk * self.entry))
+        self.capacity = self.count * self.chunk
+        gone = np.concatenate([np.empty(0, np.uint32), *self.members[self.count :]])
+        self.begins[gone] = -1
+        for array in (self.sizes, self.held, self.wanted):
+            array[gone] = 0
+        self.used, self.lost, self.members = self.used[: self.count], self.lost[: self.count], self.members[: self.count]
 
     def grow(self, old: int, new: int, sides: int) -> None:
         """Make room for `new` keys a side instead of `old`."""

@@ -44,6 +44,7 @@ from isthmus.link.link import Array
 LEAST_SPARE, MOST_SPARE = 32, 2  # parts of the memory that are free for lists that the next period reads
 AT_ONCE = 4  # periods that room is made for at once, as it takes a pass over all lists
 SLACK = 16  # the place of a list that is kept on reading is larger by this part, so that most changes leave it where it is
+MEMBER_BYTES = 4 + 4 + 4  # of a list that is held, to rank it: key, hotness and length
 VERTEX_BYTES = 23  # hotness, place (up to 8 bytes), length, place among its chunk's members; held, wanted and missed: a byte each
 
 
@@ -68,7 +69,7 @@ class HotSubgraph(Cache):
         self.hotness = np.zeros(keys, np.uint32)
         self._misses = np.zeros(-(-self.room // 8) * 8, np.uint8)
         self._processed = self.replacements = 0
-        self.ranked = False  # the last replacement had to rank all lists
+        self.ranked = 0  # bytes of the index that the last replacement had to rank
         self._engine = Held()
         self._side: Side | None = None  # that was served last
         self._lock = threading.Lock()
@@ -160,7 +161,7 @@ class HotSubgraph(Cache):
         self.replacements += 1
         if self.on_read:
             return self._make_room(keys, lists)
-        self.ranked, lengths = True, self._lengths(lists)
+        self.ranked, lengths = VERTEX_BYTES * self.hotness.size, self._lengths(lists)
         self._choose(lengths, self.capacity)
         return self.chunks.replace(lengths, self.hotness, keys)
 
@@ -168,7 +169,8 @@ class HotSubgraph(Cache):
         """Drop the coldest lists, so many that what some periods read finds room; changed ones that outgrow their places get others."""
         chunks, spare = self.chunks, min(self.capacity // MOST_SPARE, max(self.capacity // LEAST_SPARE, self._read))
         self._longest, self._read = chunks.chunk, 0
-        self.ranked = full = int((chunks.used - chunks.lost).sum()) > self.capacity - spare
+        full = int((chunks.used - chunks.lost).sum()) > self.capacity - spare
+        self.ranked = MEMBER_BYTES * sum(members.size for members in chunks.members) if full else 0
         cold = self._coldest(self.capacity - min(AT_ONCE * spare, self.capacity // MOST_SPARE)) if full else changed[:0]
         chunks.wanted[cold] = 0
         stays = (chunks.wanted[changed] != 0) & (chunks.held[changed] != 0)
@@ -194,11 +196,11 @@ class HotSubgraph(Cache):
         return np.asarray(keys[levels < hot.LEVELS - fits])
 
     def fill(self, lists: Sequence[Lists]) -> Array:
-        """Give the shortest lists that are not held places, as far as there is room besides what a period reads; returns their keys."""
+        """Give the shortest lists that are not held places, as far as there is room besides what some periods read; returns their keys."""
         lengths, chunks = self._lengths(lists).astype(np.int64), self.chunks
         keys = np.flatnonzero((chunks.begins < 0) & (lengths > 0) & (lengths <= chunks.chunk))
         keys = keys[np.argsort(lengths[keys], kind="stable")]
-        room = self.capacity - self.capacity // LEAST_SPARE - int(chunks.used.sum())
+        room = self.capacity - AT_ONCE * (self.capacity // LEAST_SPARE) - int(chunks.used.sum())
         keys = keys[np.cumsum(self._with_slack(lengths[keys])) <= room]
         return chunks.admit(keys, self._with_slack(lengths[keys]))
 
@@ -259,15 +261,18 @@ class HotSubgraph(Cache):
     def forget(self) -> None:
         self.chunks.forget()
 
-    def grow(self, vertices: int) -> None:
-        """Make room for so many vertices."""
+    def grow(self, vertices: int, entry_bytes: int | None = None) -> None:
+        """Make room for so many vertices. Lists may take `entry_bytes` from now on, if that is less than before; None: as before."""
         old, count = self.room, len(self.names)
+        if entry_bytes is not None:
+            self.chunks.limit(entry_bytes)
         self.chunks.grow(old, vertices, count)
         hotness = np.zeros(count * vertices, np.uint32)
         for k in range(count):
             hotness[k * vertices : k * vertices + old] = self.hotness[k * old : (k + 1) * old]
         self.room, self.hotness = vertices, hotness
         self._misses = np.zeros(-(-vertices // 8) * 8, np.uint8)
+        self.bytes = VERTEX_BYTES * hotness.size + self.capacity * self.chunks.entry
 
     def renumber(self, movers: Array, holes: Array, vertices: int) -> None:
         """Vertex movers[i] has the number holes[i] now, and so many vertices are left. All lists must have been forgotten."""

@@ -10,6 +10,7 @@ from typing import Annotated, Any, NoReturn
 
 from isthmus.cli import signals
 
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # its own pool keeps some 25 MB that it has freed
 if __name__ == "__main__":
     signals.leave_at_once()  # before imports that take a second
 

@@ -124,11 +124,12 @@ def follow(
 def compare(
     store: StorePath, updates: UpdatesOption, program: Programs = None, format: FormatOption = None, batch: BatchOption = None,
     window: WindowOption = None, device: stream_compare.DeviceOption = "model:rtx2080ti", memory: stream_compare.NearOption = "10%",
-    policies: stream_compare.PoliciesOption = None, threads: Threads = None, json: Json = False,
+    policies: stream_compare.PoliciesOption = None, threads: Threads = None, report: stream_compare.ReportOption = None,
+    json: Json = False,
 ) -> None:  # fmt: skip
     """Compare recipes of streams on a modelled device: what each of them moves for the same changes."""
     how = {"batch": batch, "window": None if window is None else duration(window), "format": format}
-    stream_compare.compared(store, updates, program or [], how, device, memory, policies, threads, json)
+    stream_compare.compared(store, updates, program or [], how, device, memory, policies, threads, report, json)
 
 
 def duration(text: str) -> float:

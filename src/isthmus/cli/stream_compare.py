@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from isthmus.cli.options import Json, StorePath, Threads
+from isthmus.cli.options import RUNNING, Json, StorePath, Threads
 
 DeviceOption = Annotated[str, typer.Option(help="A modelled GPU: model:NAME.", show_default=True)]
 NearOption = Annotated[str, typer.Option(help="Near memory of the device, or for lists that stay near a share of the edges: 10%.")]
 PoliciesOption = Annotated[str | None, typer.Option(metavar="NAME,NAME...", help="Recipes of streams to compare. Default: all of them.")]
+
+ReportOption = Annotated[Path | None, typer.Option(help="Write an HTML report of the comparison: NAME.html.", rich_help_panel=RUNNING)]
 
 
 def show(summary: dict[str, Any]) -> None:
@@ -35,16 +39,21 @@ def show(summary: dict[str, Any]) -> None:
 
 def compared(
     store: StorePath, updates: str, programs: list[str], how: dict[str, Any], device: str, memory: str, policies: str | None,
-    threads: Threads, json: Json,
+    threads: Threads, report: Path | None, json: Json,
 ) -> None:  # fmt: skip
     from isthmus.cli.algorithms import names
     from isthmus.cli.console import err, say, show_json
     from isthmus.cli.following import batches, notes_about
     from isthmus.cli.wanted import parse
     from isthmus.graph.graph import open_graph
+    from isthmus.runtime.repeat import from_shell
     from isthmus.stream.compare import compare_streams
 
-    with open_graph(store) as graph:
+    if report is not None:
+        from isthmus.report import template
+
+        template.check(report)
+    with open_graph(store) as graph, from_shell(sys.argv[1:]):
         wanted = [parse(text, graph) for text in programs]
         notes_about(wanted, graph)
         chosen = None if policies is None else names(policies)
@@ -53,6 +62,8 @@ def compared(
                 graph, wanted, updates, device=device, memory=memory, policies=chosen, threads=threads,
                 begin=lambda recipe: status.update(f"updates by {recipe}"), **how,
             )  # fmt: skip
+    if report is not None:
+        found.report(report)
     summary = found.summary()
     if json:
         show_json(summary)
@@ -61,3 +72,6 @@ def compared(
     say(f"{updates} on {store}, {summary['device']}: {batches(run['batches'])}, {run['changes']:,} changes", "bold")
     show(summary)
     say(f"Answers agree. Fastest: {found.fastest}.", "bold green")
+    say(found.advice)
+    if report is not None:
+        say(f"written  {report}")

@@ -11,6 +11,7 @@ import numpy as np
 from numba import int64, uint32
 
 from isthmus.kernels.compile import inline, kernel
+from isthmus.kernels.packed import DELETE, INSERT
 from isthmus.kernels.rows import skip_unmarked
 
 CURRENT = 24  # bits by which the byte of the current period is shifted
@@ -221,11 +222,51 @@ def load(
     """Copy lists of one side, whose keys begin at `offset`, to their places."""
     for i in range(first, last):
         key = int64(keys[i])
+        begin = int64(list_begins[key - offset])
+        length = int64(list_ends[key - offset]) - begin
+        bring(begin, length, int64(begins[key]), targets, weights, near_targets, near_weights, weighted)
+        held[key] = 1
+
+
+@inline
+def bring(begin: Any, length: Any, to: Any, targets: Any, weights: Any, near_targets: Any, near_weights: Any, weighted: Any) -> Any:
+    for k in range(length):
+        near_targets[to + k] = targets[begin + k]
+    if weighted:
+        for k in range(length):
+            near_weights[to + k] = weights[begin + k]
+
+
+@kernel
+def refresh(
+    keys: Any, groups: Any, first: Any, last: Any, offset: Any, cuts: Any, others: Any, actions: Any, places: Any, list_begins: Any,
+    list_ends: Any, targets: Any, weights: Any, begins: Any, held: Any, near_targets: Any, near_weights: Any, weighted: Any,
+) -> None:  # fmt: skip
+    """Bring lists of one side that have changed up to date; groups[i] has the changes of keys[i], as `packed.change_lists` took them.
+
+    Of a list that is held, only entries that have changed are copied, unless the list has moved meanwhile.
+    """
+    for i in range(first, last):
+        key = int64(keys[i])
         begin, to = int64(list_begins[key - offset]), int64(begins[key])
         length = int64(list_ends[key - offset]) - begin
-        for k in range(length):
-            near_targets[to + k] = targets[begin + k]
-        if weighted:
-            for k in range(length):
-                near_weights[to + k] = weights[begin + k]
-        held[key] = 1
+        low, high = int64(cuts[groups[i]]), int64(cuts[groups[i] + 1])
+        inserts = deletes = int64(0)
+        same = held[key] != 0
+        for c in range(low, high):
+            inserts += actions[c] == INSERT
+            deletes += actions[c] == DELETE
+        for c in range(low, high):
+            if actions[c] != INSERT:
+                at = int64(places[c]) - begin
+                same = same and 0 <= at < length - inserts + deletes and near_targets[to + at] == others[c]  # targets are unique
+        if not same:
+            bring(begin, length, to, targets, weights, near_targets, near_weights, weighted)
+            held[key] = 1
+            continue
+        for c in range(low, high):
+            at = int64(places[c]) - begin
+            if actions[c] != INSERT and at < length:
+                bring(begin + at, int64(1), to + at, targets, weights, near_targets, near_weights, weighted)
+        kept = length - inserts
+        bring(begin + kept, inserts, to + kept, targets, weights, near_targets, near_weights, weighted)

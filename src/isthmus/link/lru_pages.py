@@ -47,9 +47,14 @@ class LruPages:
     def _evict(self, count: int, ages: Array, wanted: Array) -> None:
         """Make room for so many pages; the wanted ones that are near stay."""
         excess = self._near + count - self.room
+        if excess > 0:
+            ages[wanted[ages[wanted] != FAR]] = self._now
+            self._drop(excess)
+
+    def _drop(self, excess: int) -> None:
+        """Evict so many pages, the least recently used ones."""
         if excess <= 0:
             return
-        ages[wanted[ages[wanted] != FAR]] = self._now
         every = np.concatenate(list(self._ages.values()))
         near = np.flatnonzero(every != FAR)
         gone = near[np.argsort(every[near], kind="stable")[:excess]]
@@ -58,6 +63,11 @@ class LruPages:
             each[gone[(gone >= at) & (gone < at + each.size)] - at] = FAR
             at += each.size
         self._near -= int(gone.size)
+
+    def limit(self, near_bytes: int) -> None:
+        """Pages may take so many bytes from now on, if that is less than before; the least recently used go."""
+        self.room = min(self.room, max(0, near_bytes) // PAGE)
+        self._drop(self._near - self.room)
 
     def written(self, name: str, begins: Array, lengths: Array) -> None:
         """The host has written to extents of an array: their pages are not near any more."""

@@ -24,6 +24,8 @@ ACTIVE = {"edges": (INK, "-"), "vertices": (INK, "--")}  # colours are for engin
 OTHER = (colour_of("resident"), ":")  # for unknown recipes and for variants
 MARKERS = "osD^vPX*"  # lines that lie on each other are told apart by them
 MARKS = 6  # of a line
+NARROW = 300  # a logarithmic axis that spans less has ticks at 2 and 5 too
+LETTERS = 68  # that fit below a figure; the sample of a line takes about 6
 SIZE = (4.4, 2.4)  # inches; a point is about a pixel on a phone
 STYLE = {
     "svg.fonttype": "none", "svg.hashsalt": "isthmus", "font.size": 9.5, "text.color": INK, "axes.edgecolor": FAINT,
@@ -47,14 +49,14 @@ def empty(label: str) -> Iterator[tuple[Any, Any]]:
 
 
 @contextmanager
-def axes(count: int, label: str) -> Iterator[tuple[Any, Any]]:
-    """An empty figure over iterations 1 to `count`."""
+def axes(count: int, label: str, over: str = "iteration") -> Iterator[tuple[Any, Any]]:
+    """An empty figure over iterations, or batches, 1 to `count`."""
     from matplotlib.ticker import MaxNLocator
 
     with empty(label) as (figure, ax):
         ax.set_xlim(0.5, max(count, 1) + 0.5)
         ax.xaxis.set_major_locator(MaxNLocator(7, integer=True, min_n_ticks=1))
-        ax.set_xlabel("iteration")
+        ax.set_xlabel(over)
         yield figure, ax
 
 
@@ -74,10 +76,12 @@ def engine_colors(engines: Iterable[str]) -> dict[str, str]:
 def line(recipe: str) -> tuple[str, str]:
     """Colour and dash that a recipe declares; a recipe with a single engine has that engine's colour."""
     found = RECIPES.get(recipe)
-    if found is None:
-        return OTHER
-    colour = {"ink": INK}.get(found.colour, found.colour)
-    return colour if colour.startswith("#") or colour == INK else colour_of(colour), found.dash
+    return OTHER if found is None else (shade(found.colour), found.dash)
+
+
+def shade(colour: str) -> str:
+    """A declared colour: "#rrggbb", "ink", or an engine's."""
+    return INK if colour == "ink" else colour if colour.startswith("#") else colour_of(colour)
 
 
 def stacked(name: str, label: str, data: Series, layers: dict[str, Any], colors: dict[str, str], unit: str) -> str:
@@ -155,8 +159,13 @@ def growing(name: str, label: str, runs: dict[str, tuple[Series, Any]], unit: st
             ax.plot(data.bounds, so_far, color=color, linestyle=dash, label=recipe, **told_apart(at, len(runs), so_far.size))
         scaled(ax, unit)
         if len(runs) > 1:
-            figure.legend(loc="outside lower center", ncols=4)
+            legend(figure, runs)
         return inline(figure, name, f"{label} by iteration: {', '.join(runs)}")
+
+
+def legend(figure: Any, names: Iterable[str]) -> None:
+    """What lines are, below a figure, in as many columns as the names leave room for."""
+    figure.legend(loc="outside lower center", ncols=min(4, max(1, LETTERS // (6 + max(map(len, names))))))
 
 
 def told_apart(at: int, lines: int, points: int) -> dict[str, Any]:
@@ -166,6 +175,47 @@ def told_apart(at: int, lines: int, points: int) -> dict[str, Any]:
     step = max(1, points // MARKS)
     marks = {"marker": MARKERS[at % len(MARKERS)], "markersize": 4.5, "markevery": (at * step // lines if step > 1 else at % 2, step)}
     return {"linewidth": 3.4 - 2.2 * at / max(1, lines - 1), **marks}
+
+
+def by_batch(name: str, label: str, batches: int, lines: dict[str, tuple[Any, Any, str, str]], unit: str) -> str:
+    """One line for each recipe of a stream: bounds, values, colour and dash. Logarithmic unless `unit` is "%", for shares of 1.
+
+    A recipe without values has no line; the marks of the others are the same in all figures.
+    """
+    from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, PercentFormatter
+
+    with axes(batches, label, "batch") as (figure, ax):
+        for at, (recipe, (bounds, values, colour, dash)) in enumerate(lines.items()):
+            if values.any():
+                seen = values if unit == "%" else np.where(values > 0, values, np.nan)
+                style = in_columns(told_apart(at, len(lines), seen.size))
+                ax.plot(*columns(bounds, seen), color=colour, linestyle=dash, label=recipe, **style)
+        if unit == "%":
+            ax.set_ylim(0, 1.02)
+            ax.yaxis.set_major_formatter(PercentFormatter(1))
+        else:
+            seen = np.concatenate([values[values > 0] for _, values, _, _ in lines.values()])
+            narrow = seen.max() < NARROW * seen.min()
+            ax.set_yscale("log")
+            ax.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if narrow else (1,), numticks=7))
+            ax.yaxis.set_major_formatter(EngFormatter(unit=unit, sep=" "))
+            ax.yaxis.set_minor_formatter(NullFormatter())
+        legend(figure, lines)
+        return inline(figure, name, f"{label} by batch: {', '.join(lines)}")
+
+
+def columns(bounds: Any, values: Any) -> tuple[Any, Any]:
+    """A line with steps, by three points a column: its ends, and the middle, for marks."""
+    middles = (bounds[:-1] + bounds[1:]) / 2
+    return np.stack([bounds[:-1], middles, bounds[1:]], axis=1).ravel(), np.repeat(values, 3)
+
+
+def in_columns(style: dict[str, Any]) -> dict[str, Any]:
+    """A line's style, with its marks in the middle of columns."""
+    if "markevery" not in style:
+        return style
+    first, step = style["markevery"]
+    return {**style, "markevery": (3 * first + 1, 3 * step)}
 
 
 def partition_map(name: str, data: Series, chosen: Map) -> str:

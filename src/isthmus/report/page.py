@@ -6,22 +6,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-import isthmus
-from isthmus.errors import OptionError, StoreError
-from isthmus.graph.files import refuse_address
-from isthmus.graph.replacing import replacing
 from isthmus.memory import format_size
 from isthmus.programs.algorithm import Rows
 from isthmus.report import answer, panels
 from isthmus.report.advice import advice
 from isthmus.report.draw import SECONDS
 from isthmus.report.series import series
+from isthmus.report.template import as_text, check, rendered, written
 from isthmus.report.time_parts import time_parts
 from isthmus.runtime.compare import hits, mix, seconds_of
 from isthmus.runtime.result import Result, shown
 from isthmus.runtime.trace import Trace
 
-TEMPLATE = Path(__file__).with_name("page.html")
+__all__ = ["check", "render", "write"]
 
 
 class Run(Protocol):
@@ -32,41 +29,21 @@ class Run(Protocol):
     def summary(self) -> dict[str, Any]: ...
 
 
-def check(path: str | Path) -> Path:
-    """Check a report's path before a long run: raise what `write` would for a bad name or a missing folder."""
-    path = Path(path)
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise OptionError(f"{path}: expected a name that ends in .html")
-    if not path.absolute().parent.is_dir():
-        refuse_address(path, "a report")
-        raise OptionError(f"{path.parent}: no such folder")
-    return path
-
-
 def write(path: str | Path, runs: Mapping[str, Run], failed: Mapping[str, str] | None = None) -> None:
     """Write the page of runs by recipe, whole or not at all. `failed` maps recipes that failed to their errors."""
     path = check(path)
-    text = render(runs, failed or {})
-    try:
-        with replacing(path) as file:
-            file.write(text.encode())
-    except OSError as error:
-        raise StoreError(f"{path}: cannot write the report: {error.strerror or error}") from error
+    written(path, render(runs, failed or {}))
 
 
 def render(runs: Mapping[str, Run], failed: Mapping[str, str]) -> str:
     """The page as text. Every string from outside is escaped by the template."""
-    from jinja2 import Environment, StrictUndefined
-
     clean = {recipe: as_text(run.summary()) for recipe, run in runs.items()}
     several = len(runs) > 1 or bool(failed)
     first = next(iter(clean.values()))
     name = Path(first["graph"]["path"]).name if first["graph"]["path"] else "a graph in memory"
     lines = {recipe: (series(run.trace), clean[recipe]) for recipe, run in runs.items()}
-    template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return template.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
-        version=isthmus.__version__, size=format_size, mix=mix, hits=hits, seconds_of=seconds_of,
-        first=first, name=name, several=several, failed=as_text(dict(failed)),
+    return rendered(
+        "page.html", mix=mix, hits=hits, seconds_of=seconds_of, first=first, name=name, several=several, failed=as_text(dict(failed)),
         runs=[section(recipe, run.trace, clean[recipe], several) for recipe, run in runs.items()],
         rows=rows_of(clean), together=panels.together(lines) if several else [], advice=advice(clean), given=given(first["repeat"]),
         found=None if several else found_of(next(iter(runs.values()))),
@@ -175,12 +152,3 @@ def leaves(value: Any, name: str = "") -> list[tuple[str, str]]:
     if isinstance(value, list):
         return [leaf for at, inner in enumerate(value) for leaf in leaves(inner, f"{name}.{at}")]
     return [(name, str(value))]
-
-
-def as_text(value: Any) -> Any:
-    """The value with all its strings, nested ones too, made valid UTF-8."""
-    if isinstance(value, dict):
-        return {as_text(key): as_text(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [as_text(inner) for inner in value]
-    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value

@@ -25,7 +25,7 @@ def inline(figure: Any, name: str, label: str) -> str:
     body = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", body)  # the page says which font
     for color, variable in VARIABLES.items():
         body = body.replace(color, variable)
-    body = re.sub(r"(\d\.\d\d)\d+", r"\1", body)
+    body = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0]), body)  # positions, and no labels
     body = re.sub(r">\s+<", "><", body).replace("\n", " ")
     return f'<svg viewBox="{box[1]}" role="img" aria-label="{html.escape(label)}">{body}'
 

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+import importlib
+import os
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from isthmus.checks import path_of
 from isthmus.errors import OptionError
 from isthmus.graph.graph import Graph
+from isthmus.memory import format_size
 from isthmus.runtime.agree import difference
 from isthmus.runtime.compare import DisagreementError, names_of
 from isthmus.runtime.device import device_of, name_of, refuse_gpu
+from isthmus.runtime.repeat import now, origin
 from isthmus.runtime.session import check_graph
+from isthmus.stream.batch_report import BatchReport
 from isthmus.stream.live import Live
 from isthmus.stream.reads import Transfer
 from isthmus.stream.recipes import RECIPES, stream_recipe
 
+COLUMNS = ("changes", "bytes", "requests", "hit_edges", "miss_edges", "upkeep_bytes", "modelled")  # of a batch
+
 
 @dataclass
 class StreamRun:
-    """All batches of a stream by one recipe."""
+    """All batches of a stream by one recipe. `by_batch`: columns with an entry for each."""
 
     recipe: str
+    words: str = ""  # what the recipe does
     batches: int = 0
     changes: int = 0
     affected: int = 0  # vertices whose value was corrected or improved, over all programs and batches
@@ -32,6 +42,18 @@ class StreamRun:
     edge_bytes: int = 0  # of the graph at the end
     near_peak: int = 0
     seconds: float = 0.0  # of this machine
+    by_batch: dict[str, array[float]] = field(default_factory=lambda: {name: array("d") for name in COLUMNS})
+
+    def take(self, report: BatchReport) -> None:
+        """Add a batch."""
+        moved = report.transfer or Transfer()
+        self.batches, self.changes = self.batches + 1, self.changes + report.changes
+        self.affected += sum(effort["affected"] for effort in report.programs.values())
+        self.edges_read += sum(effort["edges_read"] for effort in report.programs.values())
+        self.seconds += report.seconds["total"]
+        self.transfer.add(moved)
+        for name, column in self.by_batch.items():
+            column.append(report.changes if name == "changes" else getattr(moved, name))
 
     @property
     def hits(self) -> float:
@@ -41,11 +63,17 @@ class StreamRun:
 
     def as_dict(self) -> dict[str, Any]:
         return {
-            "recipe": self.recipe, "batches": self.batches, "changes": self.changes, "affected": self.affected,
+            "recipe": self.recipe, "words": self.words, "batches": self.batches, "changes": self.changes, "affected": self.affected,
             "edges_read": self.edges_read, "transfer": self.transfer.as_dict(), "opening": self.opening.as_dict(),
             "ratio": self.transfer.bytes / self.edge_bytes if self.edge_bytes else 0.0, "hits": self.hits, "near_peak": self.near_peak,
             "seconds": {"modelled": self.transfer.modelled, "total": self.seconds},
+            "by_batch": {name: [as_whole(value) for value in column] for name, column in self.by_batch.items()},
         }  # fmt: skip
+
+
+def as_whole(value: float) -> float | int:
+    """Counts as whole numbers."""
+    return int(value) if value == int(value) else value
 
 
 @dataclass
@@ -54,15 +82,63 @@ class StreamComparison:
 
     device: str
     runs: dict[str, StreamRun] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)  # of what was compared: graph, programs, updates, memory, repeat
+    bandwidth: float = 0.0  # of the device's link, bytes per second
 
     @property
     def fastest(self) -> str:
         """The recipe with the least modelled time."""
         return min(self.runs, key=lambda name: self.runs[name].transfer.modelled)
 
+    @property
+    def advice(self) -> str:
+        """Which recipe to take, and why."""
+        best = self.runs[self.fastest]
+        others = sorted((run for run in self.runs.values() if run is not best), key=lambda run: run.transfer.modelled)
+        if not best.batches or not others:
+            return "There was nothing to compare: no batches." if others else f"Only {best.recipe} was run."
+        second = others[0]
+        less = 100 * (1 - best.transfer.modelled / second.transfer.modelled) if second.transfer.modelled else 0.0
+        first = f"Take {best.recipe}: {milliseconds(best)} modelled, {less:.0f} % less than {second.recipe}, the next"
+        if not less:
+            first = f"Take {best.recipe}: {milliseconds(best)} modelled, as long as {second.recipe}"
+        return f"{first}. {self._reason(best)}"
+
+    def _reason(self, best: StreamRun) -> str:
+        fewest = min(self.runs.values(), key=lambda run: run.transfer.bytes)
+        if best.transfer.bytes <= fewest.transfer.bytes:
+            near = f", as {100 * best.hits:.0f} % of the edges that it reads are near" if best.hits else ""
+            return f"It also moves the fewest bytes, {format_size(best.transfer.bytes)}{near}."
+        fewer = 100 * (1 - fewest.transfer.bytes / best.transfer.bytes)
+        share = 100 * fewest.transfer.bytes / self.bandwidth / max(fewest.transfer.modelled, 1e-12)
+        part = f"{share:.0f} %" if share >= 1 else "less than 1 %"
+        return (
+            f"{fewest.recipe} moves {fewer:.0f} % fewer bytes, but at the link's full rate its bytes would take {part} of its time: the "
+            "rest are launches and short requests, and lists that stay near need launches of their own."
+        )
+
+    @property
+    def agreement(self) -> str:
+        """In what answers agree; otherwise `compare_streams` would have raised an error."""
+        names = ", ".join(self.facts.get("programs", ()))
+        return f"Answers agree: after the last batch all recipes have the same {names or 'graph'}."
+
     def summary(self) -> dict[str, Any]:
         """What `isthmus stream compare --json` prints."""
-        return {"device": self.device, "runs": [run.as_dict() for run in self.runs.values()], "fastest": self.fastest}
+        return {
+            "device": self.device, **self.facts, "runs": [run.as_dict() for run in self.runs.values()], "fastest": self.fastest,
+            "advice": self.advice, "agreement": self.agreement,
+        }  # fmt: skip
+
+    def report(self, path: str | Path) -> None:
+        """Write an HTML report of the comparison."""
+        page = importlib.import_module("isthmus.report.stream_page")  # it is slow to load, and only runs know reports
+        lines = {name: (stream_recipe(name).colour, stream_recipe(name).dash) for name in self.runs}
+        page.write(path_of("report", path), self.summary(), lines)
+
+
+def milliseconds(run: StreamRun) -> str:
+    return f"{1e3 * run.transfer.modelled:.3g} ms"
 
 
 def compare_streams(
@@ -85,12 +161,14 @@ def compare_streams(
         raise OptionError("policies: expected at least one recipe, got none")
     for name in names:
         stream_recipe(name)
-    found = StreamComparison(name_of(device, model))
+    facts = facts_of(graph, updates, memory)
+    found = StreamComparison(name_of(device, model), facts=facts, bandwidth=model.link.bandwidth)
     answers: dict[str, Any] = {}
     for name in names:
         begin(name)
         with Live(graph, programs, device=device, memory=memory, policy=name, threads=threads) as live:
             found.runs[name] = followed(live, name, updates, how)
+            facts["programs"] = list(live)
             for program in live:
                 result = live[program].result()
                 if where := difference(answers.setdefault(program, result), result):
@@ -98,13 +176,18 @@ def compare_streams(
     return found
 
 
+def facts_of(graph: Graph, updates: Any, memory: str | int | None) -> dict[str, Any]:
+    """What is compared, as JSON knows it."""
+    path = str(graph.path) if graph.path else None
+    info = {"path": path, "vertices": graph.vertices, "edges": graph.edges, "edge_bytes": graph.edge_bytes}
+    named = str(updates) if isinstance(updates, str | os.PathLike) else f"a table ({type(updates).__name__})"
+    how_much = "of the whole device" if memory is None else str(memory)
+    return {"graph": info, "updates": named, "memory": how_much, "programs": [], "repeat": origin(graph.snapshot, now())}
+
+
 def followed(live: Live, recipe: str, updates: str | Path | Any, how: dict[str, Any]) -> StreamRun:
-    run = StreamRun(recipe, near_peak=live.near_peak, opening=live.opened or Transfer())
+    run = StreamRun(recipe, stream_recipe(recipe).words, near_peak=live.near_peak, opening=live.opened or Transfer())
     for report in live.follow(updates, **how):
-        run.batches, run.changes = run.batches + 1, run.changes + report.changes
-        run.affected += sum(effort["affected"] for effort in report.programs.values())
-        run.edges_read += sum(effort["edges_read"] for effort in report.programs.values())
-        run.seconds += report.seconds["total"]
-        run.transfer.add(report.transfer or Transfer())
+        run.take(report)
     run.edge_bytes = live.graph.edge_bytes
     return run

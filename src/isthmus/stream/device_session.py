@@ -18,6 +18,7 @@ from isthmus.stream.reads import NEAR, FarReads, Reads
 from isthmus.stream.recipes import StreamRecipe
 
 if TYPE_CHECKING:
+    from isthmus.programs.program import Program
     from isthmus.stream.maintained import Maintained
 
 LEAST = "0%"  # of the edges: runs have the smallest buffers that work; lists that stay near have memory of their own
@@ -30,37 +31,64 @@ class DeviceSession(Session):
         super().__init__(graph, device=device, memory=LEAST, policy=recipe.runs_by, threads=threads)
         self.recipe = recipe
         self.reads: Reads = NEAR
-        self.near_peak = 0
+        self._runs: list[Program] = []
+        self._memory: str | int | None = None
+        self._peak = 0
 
     def begin(self, programs: Sequence[Maintained], memory: str | int | None) -> FarReads:
         """Split near memory among these programs and the lists that stay near, and count reads from now on."""
         graph, model = self.graph, self.model
         assert isinstance(graph, ChangingGraph) and model is not None
-        snapshot, state, besides = graph.snapshot, 0, 0
+        snapshot, self._memory = graph.snapshot, memory
         for program in programs:
             runs = program.runs()
             if runs is None:
                 raise OptionError(f"{program.name} is not kept current on a device, only on this machine; use device='cpu'")
-            chosen = static_recipe(self.settings.policy, (), len(runs.sides), runs.levels)
-            split = split_for(runs, snapshot, chosen, model, LEAST, 1, self.settings.policy)
-            state, besides = state + split.state, max(besides, split.peak - split.state)
+            self._runs.append(runs)
         weights = snapshot.weighted and any(program.reads_weights() for program in programs)
         sides = sorted({snapshot.stored(side) for side in ("out", "in")})  # what is followed, and what correction reads
         entry = snapshot.target_bytes + (snapshot.weight_bytes if weights else 0)
         index = VERTEX_BYTES * len(sides) * snapshot.vertices if self.recipe.hot else 0
-        room = near_room(memory, model.near.bytes, state + besides + index, len(sides) * snapshot.arcs * entry)
+        room = near_room(memory, model.near.bytes, self._vertex_bytes() + index, len(sides) * snapshot.arcs * entry)
         room = min(room, 2 * len(sides) * snapshot.arcs * entry)  # more is of no use
-        reads = FarReads(graph, model, self.recipe, sides, weights, room)
-        self.near_peak = state + besides + reads.near_bytes
-        self.reads = self.holdings.outlasting = reads
+        self.reads = self.holdings.outlasting = reads = FarReads(graph, model, self.recipe, sides, weights, room, self._room_left)
+        self._peak = self.near_peak
         return reads
+
+    def _vertex_bytes(self) -> int:
+        """What programs and their runs need of near memory, for as many vertices as there are now."""
+        state = besides = 0
+        for runs in self._runs:
+            chosen = static_recipe(self.settings.policy, (), len(runs.sides), runs.levels)
+            split = split_for(runs, self.graph.snapshot, chosen, self.model, LEAST, 1, self.settings.policy)
+            state, besides = state + split.state, max(besides, split.peak - split.state)
+        return state + besides
+
+    def _room_left(self, index: int) -> int | None:
+        """Bytes for lists beside an index of that size, when vertices were added; None: as before, as vertices come on top of a share."""
+        if share_of(self._memory) is not None:
+            return None
+        assert self.model is not None
+        budget = self.model.near.bytes if self._memory is None else parse_size(self._memory)
+        return max(0, budget - self._vertex_bytes() - index)
+
+    @property
+    def near_peak(self) -> int:
+        """Near memory that programs, buffers and lists take, at the opening or now."""
+        return max(self._peak, self._vertex_bytes() + self.reads.near_bytes) if isinstance(self.reads, FarReads) else 0
+
+
+def share_of(memory: str | int | None) -> float | None:
+    """The share that a budget such as 10% names."""
+    share = re.fullmatch(r"\s*([0-9.]+)\s*%\s*", memory) if isinstance(memory, str) else None
+    return parse_share(share[1]) if share else None
 
 
 def near_room(memory: str | int | None, device_bytes: int, vertex: int, edge_bytes: int) -> int:
     """Bytes for lists that stay near: a share of the edges, or what a budget leaves beside `vertex` bytes."""
-    share = re.fullmatch(r"\s*([0-9.]+)\s*%\s*", memory) if isinstance(memory, str) else None
-    if share:
-        return int(edge_bytes * parse_share(share[1]))
+    share = share_of(memory)
+    if share is not None:
+        return int(edge_bytes * share)
     budget = device_bytes if memory is None else parse_size(memory)
     if budget < vertex:
         raise BudgetError(

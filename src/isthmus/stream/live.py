@@ -184,7 +184,7 @@ class Live:
 
     @property
     def near_peak(self) -> int:
-        """Near memory of a modelled device that the stream takes at its opening: programs, buffers, and lists that stay near."""
+        """The most near memory of a modelled device that the stream took: programs, buffers, and lists that stay near."""
         return self.session.near_peak if isinstance(self.session, DeviceSession) else 0
 
     def __getitem__(self, name: str) -> LiveResult:

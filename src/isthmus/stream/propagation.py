@@ -164,6 +164,9 @@ class Propagating(Maintained):
 
     def _hear(self, change: Change) -> None:
         """Let vertices without a value hear from their in-neighbours, send along new edges, and propagate what improved."""
+        if self.reads.resends:
+            self._resend()
+            return
         fresh = np.flatnonzero(change.out.actions != DELETE)
         tails, heads = change.out.vertices[fresh], change.out.others[fresh]
         weighted = self.reads_weights() and self.graph.weighted
@@ -194,6 +197,11 @@ class Propagating(Maintained):
             found.append(chosen)
         starts = np.concatenate(found) if found else np.empty(0, np.uint32)
         self._propagate(starts)
+
+    def _resend(self) -> None:
+        """Let every vertex that has a value send again, and propagate what improved, as Grapin's release does."""
+        values = self.values[: self.graph.vertices]
+        self._go_on(None if self._silent is None else np.flatnonzero(values != self._silent).astype(np.uint32))
 
     def _queued(self, work: Any, count: int) -> list[Array]:
         """Run work(first, last, queue) on parts of 0:count; returns the queues as far as they were used."""

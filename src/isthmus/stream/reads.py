@@ -7,6 +7,7 @@ host's memory either way; the loop of every run, which follows what has improved
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from isthmus.graph.change import Change
 from isthmus.graph.changing import ChangingGraph
 from isthmus.graph.files import aligned_empty
 from isthmus.graph.lists import Lists
+from isthmus.graph.packed_lists import SideChanges
 from isthmus.kernels.compiling import clock
 from isthmus.link import costs
 from isthmus.link.device import Device
@@ -47,6 +49,7 @@ class Transfer:
     upkeep_bytes: int = 0  # to bring lists into the hot subgraph
     batch_bytes: int = 0  # changed arcs, which the device needs in any case; not among `bytes`
     upkeep_seconds: float = 0.0  # of this machine, to keep the hot subgraph up to date
+    upkeep_modelled: float = 0.0  # seconds on the device, for the same; also in `modelled`
     modelled: float = 0.0  # seconds on the device
 
     def add(self, other: Transfer) -> None:
@@ -61,6 +64,7 @@ class Reads:
     """Edges are near: nothing is counted."""
 
     recomputes = False  # answers are computed from scratch for every batch
+    resends = False  # every vertex that has a value sends again after every batch
     adopts = True  # a vertex that has lost its parent looks for another before it loses its value
 
     def read(self, side: str, rows: Array, weights: bool) -> None:
@@ -79,11 +83,16 @@ class FarReads(Reads):
     adopts = False  # as published; it would read long lists once more
 
     def __init__(
-        self, graph: ChangingGraph, device: Device, recipe: StreamRecipe, sides: list[str], weights: bool, near_bytes: int
-    ) -> None:
-        """`near_bytes` hold lists or pages; the hot subgraph's index comes on top. `weights`: some program reads them."""
+        self, graph: ChangingGraph, device: Device, recipe: StreamRecipe, sides: list[str], weights: bool, near_bytes: int,
+        room_left: Callable[[int], int | None] = lambda index: None,
+    ) -> None:  # fmt: skip
+        """`near_bytes` hold lists or pages; the hot subgraph's index comes on top. `weights`: some program reads them.
+
+        `room_left`: bytes for lists or pages beside an index of that size, asked when vertices were added; None: as before.
+        """
         self._graph, self._device, self._recipe, self._weights = graph, device, recipe, weights
-        self.recomputes = recipe.recomputes
+        self._room, self._room_left = graph.vertices, room_left
+        self.recomputes, self.resends = recipe.recomputes, recipe.resends
         self._sides: list[str] = [side for side in ("out", "in") if side in {self._stored(side) for side in sides}]
         self.hot = self._hot_subgraph(near_bytes) if recipe.hot else None
         self.pages = LruPages(near_bytes) if recipe.pages else None
@@ -176,9 +185,9 @@ class FarReads(Reads):
         """All programs have their first answers: what that moved. The hot subgraph takes up what was used most, or the shortest lists."""
         if self.hot is not None:
             start = clock()
-            self._replace(self.hot, [])
+            self._replace(self.hot, [], {})
             if self.hot.on_read:
-                self._bring(self.hot, self.hot.fill(self._lists()))
+                self._bring(self.hot, self.hot.fill(self._lists()), {})
             self.transfer.upkeep_seconds += clock() - start
         return self.end_batch()
 
@@ -187,40 +196,59 @@ class FarReads(Reads):
 
     def committed(self, change: Change) -> None:
         """The edges have changed: bring what is near up to date."""
+        if self._graph.vertices > self._room:
+            self._grow()
         arcs = int(change.out.vertices.size)
         self._sent(arcs if self._graph.directed else -(-arcs // 2))
         start = clock()
-        changed = {"out": groups(change.out), "in": groups(change.into)}
+        changes = {"out": change.out, "in": change.into}
+        changed = {side: groups(each) for side, each in changes.items()}
         if self.hot is not None:
-            self._replace(self.hot, [changed[side] for side in self._sides])
+            self._replace(self.hot, [changed[side] for side in self._sides], changes if self.hot.on_read else {})
             self.transfer.upkeep_seconds += clock() - start
         if self.pages is not None:
             self._written(self.pages, changed)
 
-    def _replace(self, hot: HotSubgraph, changed: list[Array]) -> None:
-        """Refresh lists that have changed, and go over to the hottest ones; they are read by zero-copy, unless the changed arcs suffice."""
-        vertices = self._graph.vertices
-        if vertices > hot.room:
-            hot.grow(vertices + vertices // SPARE + 64)
-        self._bring(hot, hot.replace(self._lists(), changed), moves=not hot.on_read)
+    def _grow(self) -> None:
+        """Make room for more vertices. If they share a budget with lists or pages, some of these go."""
+        self._room = self._graph.vertices + self._graph.vertices // SPARE + 64
+        left = self._room_left(VERTEX_BYTES * len(self._sides) * self._room if self.hot is not None else 0)
+        if self.hot is not None:
+            self.hot.grow(self._room, left)
+        if self.pages is not None and left is not None:
+            self.pages.limit(left)
 
-    def _bring(self, hot: HotSubgraph, fresh: Array, moves: bool = True) -> None:
-        """Fill the places of these keys; `moves`: their lists have to cross the link."""
+    def _replace(self, hot: HotSubgraph, changed: list[Array], changes: dict[str, SideChanges]) -> None:
+        """Refresh lists that have changed, and go over to the hottest ones; they are read by zero-copy, unless `changes` suffice."""
+        self._bring(hot, hot.replace(self._lists(), changed), changes, moves=not hot.on_read)
+
+    def _bring(self, hot: HotSubgraph, fresh: Array, changes: dict[str, SideChanges], moves: bool = True) -> None:
+        """Fill the places of these keys; `moves`: their lists have to cross the link. `changes`: only these have, if there are any."""
         brought = Moved()
         for side in self._sides:
             keys = fresh[(fresh >= hot.offset(side)) & (fresh < hot.offset(side) + hot.room)]
-            self._load(hot, side, keys)
+            if changes:
+                self._refresh(hot, side, keys, changes[side])
+            else:
+                self._load(hot, side, keys)
             if keys.size and moves:
                 (begins, ends, _, _), rows = self._graph.sides[side].arrays(), keys - hot.offset(side)
                 brought.add(self._link.reads(self._spans(side, begins[rows], ends[rows] - begins[rows], self._weights)))
-        near = 2 * hot.chunks.moved * sum(self._widths(self._weights)) + (hot.hotness.size * VERTEX_BYTES if hot.ranked else 0)
+        near = 2 * hot.chunks.moved * sum(self._widths(self._weights)) + hot.ranked
         launches = 6 if hot.ranked else 3  # compaction, places, copies; before them ranks, a prefix sum and marks
         seconds = max(brought.link_seconds, float(costs.scan(self._device, near, launches)))
-        self.transfer.add(Transfer(brought.bytes, brought.requests, upkeep_bytes=brought.bytes, modelled=seconds))
+        self.transfer.add(
+            Transfer(brought.bytes, brought.requests, upkeep_bytes=brought.bytes, upkeep_modelled=seconds, modelled=seconds)
+        )
 
     def _load(self, hot: HotSubgraph, side: str, keys: Array) -> None:
         begins, ends, targets, weights = self._graph.sides[side].arrays()
         hot.chunks.load(keys, hot.offset(side), (begins, ends), targets, weights)
+
+    def _refresh(self, hot: HotSubgraph, side: str, keys: Array, changes: SideChanges) -> None:
+        begins, ends, targets, weights = self._graph.sides[side].arrays()
+        theirs = np.searchsorted(groups(changes), keys - hot.offset(side))
+        hot.chunks.refresh(keys, theirs, changes, hot.offset(side), (begins, ends), targets, weights)
 
     def _positions(self) -> dict[str, tuple[Array, Array, Array]]:
         """Where lists lie, for pages: a list that moves is written."""

@@ -8,14 +8,15 @@
 | `grapin-page` | through pages of 4 KB, the least recently used evicted |
 | `grapin-recompute` | by zero-copy, and every batch is computed from scratch |
 
-All but the first are as published, except that vertices without a value hear from their in-neighbours; Grapin's release lets every
-reached vertex send again. On a device a vertex that has lost its parent does not look for another first, unlike on this machine: for
-a hub in far memory that would read a long list once more.
+All but the first are as published, except that vertices without a value hear from their in-neighbours. Grapin's release lets every
+reached vertex send again, and only that explains the volumes of its Table 1; NAME:resend, such as `grapin:resend`, does so. On a
+device a vertex that has lost its parent does not look for another first, unlike on this machine: for a hub in far memory that would
+read a long list once more.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from isthmus.errors import OptionError
 
@@ -30,24 +31,35 @@ class StreamRecipe:
     on_read: bool = False  # the hot subgraph keeps lists when they are read
     pages: bool = False
     recomputes: bool = False
+    resends: bool = False  # every vertex that has a value sends again after every batch
     runs_by: str = "emogi"
+    colour: str = "ink"  # of its line in drawings: an engine's name, "ink" or "#rrggbb"
+    dash: str = "-"
 
 
 RECIPES = {
     recipe.name: recipe
     for recipe in (
         StreamRecipe("auto", "lists that are read stay near while they are used often", hot=True, on_read=True),
-        StreamRecipe("grapin", "lists used often are loaded after every batch, others are read directly", hot=True),
-        StreamRecipe("grapin-zc", "lists are read directly"),
-        StreamRecipe("grapin-page", "lists are read through 4 KB pages, of which some stay near", pages=True),
-        StreamRecipe("grapin-recompute", "every batch from scratch, lists are read directly", recomputes=True),
+        StreamRecipe("grapin", "lists used often are loaded after every batch, others are read directly", hot=True, colour="cache"),
+        StreamRecipe("grapin-zc", "lists are read directly", colour="zero_copy"),
+        StreamRecipe("grapin-page", "lists are read through 4 KB pages, of which some stay near", pages=True, colour="unified"),
+        StreamRecipe(
+            "grapin-recompute", "every batch from scratch, lists are read directly", recomputes=True, colour="resident", dash="--"
+        ),
     )
 }
 DEFAULT = "auto"
+RESEND = ":resend"
 
 
 def stream_recipe(name: str | None) -> StreamRecipe:
     """The recipe of that name; None: the default."""
-    if name is not None and name not in RECIPES:
+    base = RECIPES.get((name or DEFAULT).removesuffix(RESEND))
+    if base is None:
         raise OptionError(f"policy: expected one of {', '.join(RECIPES)} for a stream on a device, got {name!r}")
-    return RECIPES[name or DEFAULT]
+    if name is None or not name.endswith(RESEND):
+        return base
+    if base.recomputes:
+        raise OptionError(f"policy: {base.name} computes from scratch, so {RESEND} has no meaning there; got {name!r}")
+    return replace(base, name=name, words=f"{base.words}; every reached vertex sends again after every batch", resends=True, dash=":")
