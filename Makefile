@@ -20,7 +20,7 @@ lint: $(VENV)/test.stamp
 	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/mypy
 
-# NetworkX's own tests on the backend, with counts: some 20 minutes.
+# NetworkX's own tests on the backend, with counts: about 40 minutes.
 networkx: $(VENV)/test.stamp
 	$(BIN)/python -m tests.networkx.suite
 

@@ -2,7 +2,7 @@
 
     python -m tests.networkx.suite [algorithms/tests/test_core.py ...]
 
-Without files it runs all of them, which takes some 20 minutes.
+Without files it runs all of them, which takes about 40 minutes.
 """
 
 from __future__ import annotations
