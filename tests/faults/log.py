@@ -68,6 +68,7 @@ class Scenario:
     segment: int = 64 << 20
     prepare: Callable[[Path], None] = lambda folder: None
     after: Callable[[Any], None] = lambda live: None
+    on_disk: bool = False  # the edges stay in the checkpoint
     calls: int = 0
     by_name: dict[str, int] = field(default_factory=dict)  # system calls
 
@@ -87,6 +88,8 @@ SCENARIOS = [
     Scenario("checkpoints", 3, log_size=150),
     Scenario("a checkpoint after each batch", 4, after=lambda live: live.checkpoint()),
     Scenario("segments", 1, segment=300),
+    Scenario("on disk", 3, log_size=150, on_disk=True),
+    Scenario("a merge after each batch", 4, on_disk=True, after=lambda live: live.merge()),
     Scenario("recovery", 5, log_size=500, prepare=torn),
 ]
 
@@ -145,7 +148,7 @@ class Streams:
     def work(self, folder: Path, scenario: Scenario, tell: Callable[[int], None]) -> None:
         """Apply all batches that are left; one that was refused is tried again, as a client would."""
         refused, held = 0, list[Any]()
-        with sized(scenario), self.opened(folder, log_size=scenario.log_size) as live:
+        with sized(scenario), self.opened(folder, log_size=scenario.log_size, on_disk=scenario.on_disk) as live:
             tell(live.number)
             while live.number < BATCHES:
                 held.append(live["sssp"])

@@ -93,7 +93,10 @@ def scratch_store(snapshot: OverlaySnapshot, reader: PatchedReader, folder: Path
 
 def sweep(folder: Path) -> None:
     """Remove what killed merges have left. One that is under way holds a lock."""
-    names = {match[1] for name in os.listdir(folder) if (match := LEFT.fullmatch(name))}
+    try:
+        names = {match[1] for name in os.listdir(folder) if (match := LEFT.fullmatch(name))}
+    except OSError:  # whoever writes there will say so
+        return
     for target in (folder / name for name in names):
         try:
             lock = WriterLock(target)

@@ -26,6 +26,7 @@ from isthmus.graph.overlay_side import OverlaySide
 from isthmus.graph.overlay_snapshot import OverlaySnapshot
 from isthmus.graph.patched_reader import PatchedReader, Pieces, patch_of
 from isthmus.graph.search import Search
+from isthmus.threads import uninterrupted
 
 PARTS = 8  # of a large read, for each member of the team
 ROWS = 1 << 18  # vertices whose lists are gathered at once, at most
@@ -194,14 +195,17 @@ class OverlayGraph(AdvancingGraph):
         with self.lock:
             if (other.number, other.vertices, other.arcs) != (self.number, self.vertices, self.arcs):
                 raise IsthmusError("a merged graph is not the one that it was made from; this is a bug, please report it")
-            release = self._release
-            other._release.detach()
-            self._adopt(other._base)
-            for side in self._both:
-                side.team = self.team
-            self._take_snapshot()
-            other.team.close()
-            release()
+            uninterrupted(lambda: self._take_over(other))
+
+    def _take_over(self, other: OverlayGraph) -> None:
+        release = self._release
+        other._release.detach()
+        self._adopt(other._base)
+        for side in self._both:
+            side.team = self.team
+        self._take_snapshot()
+        other.team.close()
+        release()
 
     def apart(self) -> PatchedReader:
         """A reader of the current snapshot for another thread; it stays valid while batches are applied."""

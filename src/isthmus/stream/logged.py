@@ -104,6 +104,7 @@ class Logged(Unlogged):
         if self._is_new:
             return self._merging_here(super().changing(graph, home))
         checkpoints.clear(self.path)
+        merging.sweep(self.path)
         remove_abandoned(self.path / NAME)
         found = self._recovered = recovered(self.path, self._seed, home)
         self._acknowledged, self._since = found.acknowledged, found.bytes
