@@ -36,6 +36,7 @@ class Numbers(SimpleNamespace):
     """A graph of which only the sizes are known."""
 
     vertices, target_bytes, weight_bytes, weighted, arcs = 1000, 4, 8, True, EDGES // 4
+    staging_bytes = 0
 
     def slots(self, side: str) -> int:
         return {"out": self.arcs, "in": self.arcs // 2}[side]
@@ -374,3 +375,9 @@ def test_every_array_of_a_run_is_counted(isolated: Any, name: str) -> None:
         assert tracemalloc.get_traced_memory()[1] < least + 4_200_000
     finally:
         tracemalloc.stop()
+
+
+def test_what_a_link_takes_beside_its_buffers_counts() -> None:
+    graph = Numbers(staging_bytes=12_345)
+    plain, staged = (split_budget(each, program(), "10%", 1, "auto") for each in (Numbers(), graph))  # type: ignore[arg-type]
+    assert staged.offsets - plain.offsets == staged.budget - plain.budget == staged.least - plain.least == 12_345

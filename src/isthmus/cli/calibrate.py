@@ -62,6 +62,7 @@ def measure(path: Path, before: Memory | None, json: bool) -> None:
         return
     say(profile.name, "bold")
     show_table(samples, before)
+    say("")
     facts("", [
         ("read", f"{samples.source}, {format_size(samples.bytes)}"),
         ("break-even", f"a request costs as much as {format_size(profile.break_even_gap)} in bulk"),

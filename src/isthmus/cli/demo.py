@@ -42,6 +42,7 @@ def play(scale: int, path: Path) -> None:
         verdict = verify(path, progress=bar)
     report = made.report
     assert report is not None
+    say("")
     facts("", [
         ("made", f"{made.edges:,} edges in {seconds:.1f} s, {report.parallel_merged:,} repeated ones merged"),
         ("on disk", f"{format_size(made.edge_bytes)} of edges; {verdict.blocks:,} blocks, {'all sound' if verdict.ok else 'DAMAGED'}"),
