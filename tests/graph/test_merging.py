@@ -144,3 +144,23 @@ def test_a_folder_that_cannot_be_written(changed: Any, tmp_path: Path) -> None:
             changed.merge()
     finally:
         tmp_path.chmod(0o700)
+
+
+def test_a_lock_that_another_merge_is_about_to_take_is_left_alone(changed: Any, tmp_path: Path) -> None:
+    """Its file is there before it is locked. Whoever took it then made that merge fail."""
+    lock = tmp_path / f".{merging.NAME}12345-abcd.isthmus.lock"
+    lock.touch()
+    merging.sweep(tmp_path)
+    assert lock.exists()
+    os.utime(lock, (0, 0))
+    merging.sweep(tmp_path)
+    assert not lock.exists(), "its writer was killed"
+
+
+def test_a_graph_in_another_order_is_saved_though_its_folder_cannot_be_written_to(changed: Any, tmp_path: Path) -> None:
+    changed.apply(Edits(*(np.empty(0, kind) for kind in (np.uint8, np.int64, np.int64, np.int32)), None, np.array([3])))
+    assert changed.order == "hub"
+    changed.folder = tmp_path / "nowhere"
+    changed.save(tmp_path / "now.isthmus")
+    with ist.open(tmp_path / "now.isthmus") as saved:
+        assert (saved.vertices, saved.edges, saved.order) == (changed.vertices, changed.edges, "natural")

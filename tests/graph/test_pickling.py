@@ -113,3 +113,11 @@ def test_open_files_and_sessions_say_why_not(tmp_path: Path) -> None:
             pickle.dumps(graph.store.file("out.offsets"))
         with pytest.raises(TypeError, match="a session cannot be pickled, as it has threads; pickle its graph"):
             pickle.dumps(session)
+
+
+def test_a_store_without_a_name_says_why_not(tmp_path: Path) -> None:
+    """A changing graph on disk is frozen into one. The error used to come in the process that unpickled it."""
+    ist.generate("path", tmp_path / "g.isthmus", vertices=5).close()
+    with ist.stream(tmp_path / "g.isthmus", on_disk=True) as live, pytest.raises(StoreError, match="cannot be pickled, as no other"):
+        live.apply(inserts=[(0, 3)])
+        pickle.dumps(live.graph)

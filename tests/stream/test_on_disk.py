@@ -279,3 +279,48 @@ def test_a_process_stays_within_the_budget(tmp_path: Path, program: str) -> None
     assert done.returncode == 0, done.stderr
     budget, peak, merges = map(int, done.stdout.split())
     assert merges >= 1 and peak <= budget + 250e6, f"{(peak - budget) / 1e6:.0f} MB beyond"
+
+
+@pytest.mark.parametrize("missing", ["file", "thread"])
+def test_a_merge_that_cannot_begin_does_not_stop_the_stream(store: Path, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+    draw, starts = np.random.default_rng(1), threading.Thread.start
+
+    def apart(graph: Any) -> Any:
+        raise StoreError("too many open files")
+
+    def start(thread: threading.Thread) -> None:
+        if thread.name == "isthmus-merge":
+            raise RuntimeError("can't start new thread")
+        starts(thread)
+
+    with ist.stream(store, [ist.BFS(source=0)], memory="5%") as live:
+        live._merger._room = live._merger._due = 1000
+        with monkeypatch.context() as failing:
+            failing.setattr(OverlayGraph, "apart", apart) if missing == "file" else failing.setattr(threading.Thread, "start", start)
+            live.apply(**random_batch(draw, 200, 1100))
+        assert len(live.notes) == 1 and live.number == 1
+        live.apply(**random_batch(draw, 200, 1100))
+        live._merger.finish()
+        assert live.merges == 1 and live.check() == {}
+
+
+def test_closing_waits_for_a_batch_of_another_thread(store: Path) -> None:
+    """Its reads were cut off: they waited for ever, or took what another reader had asked for."""
+    draw, ended = np.random.default_rng(1), list[str]()
+    live = ist.stream(store, [ist.SSSP(source=0)], memory="5%", threads=2)
+    live._merger._room = live._merger._due = 5000
+
+    def work() -> None:
+        with pytest.raises(StoreError, match="the graph is closed"):
+            for _ in range(100_000):
+                live.apply(**random_batch(draw, 200, 1100))
+        ended.append("refused")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while live.number < 5:
+        time.sleep(0.01)
+    live.close()
+    thread.join(60)
+    assert ended == ["refused"]
+    assert not any(each.name == "isthmus-merge" for each in threading.enumerate())

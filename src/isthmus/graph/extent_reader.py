@@ -75,6 +75,8 @@ class ExtentReader:
 
     def read(self, extents: Columns, buffer: Array, channel: int = 0) -> int:
         """Read extents, whole blocks all, into an aligned buffer; returns the number of requests. One thread uses a channel at a time."""
+        if not self._files:
+            raise StoreError("the graph is closed")
         if self._plain:
             self._move_plainly(extents, buffer)
             return int(extents[0].size)

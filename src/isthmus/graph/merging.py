@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from isthmus.graph.writer import StoreWriter, WriterLock
 from isthmus.kernels import overlay as kernels
 
 NAME = ".merging-"  # of a store that is being written
+FRESH = 60  # seconds; a writer makes the file of its lock, takes the lock, and only then makes its folder
 LEFT = re.compile(rf"\.?({re.escape(NAME)}\d+-\w+{re.escape(SUFFIX)})(\..*)?")  # and of what its writer makes beside it
 
 
@@ -91,10 +93,18 @@ def scratch_store(snapshot: OverlaySnapshot, reader: PatchedReader, folder: Path
     return graph
 
 
+def is_fresh_lock(path: Path) -> bool:
+    """Whether this is the lock of a merge that may just be taking it."""
+    try:
+        return path.suffix == ".lock" and time.time() - path.stat().st_mtime < FRESH
+    except OSError:  # gone
+        return True
+
+
 def sweep(folder: Path) -> None:
     """Remove what killed merges have left. One that is under way holds a lock."""
     try:
-        names = {match[1] for name in os.listdir(folder) if (match := LEFT.fullmatch(name))}
+        names = {match[1] for name in os.listdir(folder) if (match := LEFT.fullmatch(name)) and not is_fresh_lock(folder / name)}
     except OSError:  # whoever writes there will say so
         return
     for target in (folder / name for name in names):

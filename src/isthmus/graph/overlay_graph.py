@@ -6,6 +6,7 @@ which the graph goes on.
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -172,7 +173,8 @@ class OverlayGraph(AdvancingGraph):
             if self.snapshot.order == "natural":
                 merged(self.snapshot, self._reader, path, overwrite).close()
                 return
-            with self.frozen() as frozen:
+            beside = Path(os.path.realpath(path)).parent  # it can be written to; the folder of the graph perhaps not
+            with scratch_store(self.snapshot, self._reader, beside) as frozen:
                 store_again(frozen, path, overwrite).close()
 
     def store_into(self, path: Path) -> None:
@@ -213,8 +215,9 @@ class OverlayGraph(AdvancingGraph):
         return PatchedReader(ExtentReader([patch_of(array).base for array in arrays], DEPTH, 1), arrays, list(range(len(arrays))))
 
     def close(self) -> None:
-        super().close()
-        self._release()
+        with self.lock:  # whoever reads the files in another thread holds it
+            super().close()
+            self._release()
 
 
 def in_order(rows: Array) -> Array:

@@ -170,6 +170,8 @@ class Store:
 
     def __reduce__(self) -> Any:
         """How it is pickled. The numbers of open files mean other files, or none, in another process."""
+        if not self.path.exists():
+            raise StoreError(f"{self.path}: cannot be pickled, as no other process finds it: it has no name any more; save the graph")
         return reopened, (os.path.abspath(self.path), self.identity())
 
     def __contains__(self, name: str) -> bool:

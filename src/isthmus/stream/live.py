@@ -413,11 +413,12 @@ class Live:
             uninterrupted(self.log.close)
 
     def _close_graph(self) -> None:
-        if self._merger is not None:
-            self._merger.close()
-        if "session" in vars(self):
-            self.session.close()
-        self.graph.close()
+        with self.graph.lock:  # a batch or a run of another thread reads the files
+            if self._merger is not None:
+                self._merger.close()
+            if "session" in vars(self):
+                self.session.close()
+            self.graph.close()
 
     def __enter__(self) -> Self:
         return self

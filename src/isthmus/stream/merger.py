@@ -35,13 +35,18 @@ class Merger:
 
     def applied(self, edits: Edits) -> None:
         """A batch was applied."""
+        if self._stopped.is_set():
+            return
         if self._thread is not None:
             self._backlog.append(edits)
             if self._graph.changes_bytes > FULL * self._room:
                 self._thread.join()
             self._look()
         if self._thread is None and self._graph.changes_bytes > self._due:
-            self._begin()
+            try:
+                self._begin()
+            except Exception as error:  # no file can be opened, or no thread be started: the batch is applied all the same
+                self._put_off(error)
 
     def _begin(self) -> None:
         graph, snapshot, reader = self._graph, self._graph.snapshot, self._graph.apart()
@@ -62,8 +67,13 @@ class Merger:
             except Exception as error:  # of any kind: the stream can do without a merge
                 self._failure = error
 
-        self._thread = threading.Thread(target=work, name="isthmus-merge", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=work, name="isthmus-merge", daemon=True)
+        try:
+            thread.start()
+        except BaseException:
+            reader.close()
+            raise
+        self._thread = thread
 
     def _look(self) -> None:
         """Take the new graph over, if it is there."""
@@ -82,8 +92,11 @@ class Merger:
                 self._failure = error
         if fresh is not None:
             fresh.close()
+        self._put_off(self._failure)
+
+    def _put_off(self, failure: Exception | None) -> None:
         self._due = self._graph.changes_bytes + self._room
-        self.notes.append(f"changes could not be merged into a new store, and stay in memory: {self._failure}")
+        self.notes.append(f"changes could not be merged into a new store, and stay in memory: {failure}")
 
     def finish(self) -> None:
         """Wait for a merge that is under way, and take it over."""
