@@ -14,8 +14,10 @@ import isthmus as ist
 from isthmus.errors import BatchError, GraphFormatError, StoreError
 from isthmus.graph.change import Edits
 from isthmus.graph.changing import ChangingGraph
+from isthmus.graph.manifest import Manifest
 from isthmus.graph.overlay_graph import OverlayGraph
 from isthmus.graph.verify import verify
+from isthmus.graph.writer import StoreWriter
 from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
 
 POISON = 2**31 - 7
@@ -192,3 +194,35 @@ def test_negative_weights_are_counted(tmp_path: Path) -> None:
         assert far.negative_arcs == 2
         far.apply(Edits(np.array([DELETE, REWEIGH], np.uint8), np.array([0, 2]), np.array([1, 0]), np.array([0.0, 4.0])))
         assert far.negative_arcs == 0 and not far.snapshot.negative_weights
+
+
+def test_a_store_whose_in_edges_are_others_leads_no_kernel_astray(tmp_path: Path) -> None:
+    """Its checksums are right. Arcs to removed vertices are looked for among their in-edges, and stay in the out-edges."""
+    n, far = 5000, np.arange(4000, 5000, dtype=np.uint32)
+    with StoreWriter(tmp_path / "g.isthmus") as writer:
+        for side, row, targets in (("out", 0, far), ("in", 1, np.arange(2, 1002, dtype=np.uint32))):
+            offsets = np.where(np.arange(n + 1) > row, targets.size, 0)
+            for name, array in ((f"{side}.offsets", offsets), (f"{side}.targets", targets)):
+                writer.section(name, array.dtype, array.size)
+                writer.append(name, array)
+        writer.commit(Manifest(n, far.size, far.size, True, False, "dense", in_edges=True))
+    with ist.open(tmp_path / "g.isthmus") as base, OverlayGraph(base, 1) as far_graph:
+        none = np.empty(0, np.int64)
+        far_graph.apply(Edits(np.empty(0, np.uint8), none, none, removed=np.arange(3000, n)))
+        with pytest.raises(StoreError, match="a list has a vertex that was removed, as in-edges and out-edges differ; run isthmus verify"):
+            ist.bfs(far_graph, 0)
+
+
+def test_scores_stay_within_their_tolerance_when_vertices_leave(tmp_path: Path) -> None:
+    """Those that stay are a smaller part of the sum, so the same residuals matter more."""
+    draw = np.random.default_rng(20)
+    n, m = int(draw.integers(5, 60)), int(draw.integers(1, 150))
+    edges = draw.integers(0, n, m), draw.integers(0, n, m)
+    base = ist.ingest(edges, tmp_path / "g.isthmus", directed=False, parallel="drop", vertices=n)
+    gone = draw.permutation(n)[: int(draw.integers(1, n - 1))]
+    for on_disk in (False, True):
+        with ist.stream(base, ["pagerank"], threads=1, on_disk=on_disk) as live:
+            live.apply(remove_vertices=gone)
+            exact = ist.pagerank(live.graph, tol=1e-13).values
+            assert np.abs(live["pagerank"].result().values - exact).sum() <= 1e-6, on_disk
+    base.close()

@@ -135,6 +135,11 @@ class Patch:
     overlay: Overlay
     added: Array
 
+    @property
+    def needs_bounds(self) -> bool:
+        """Whether entries are vertices and fewer of these are left than were stored, so that they are checked once more."""
+        return self.base.name.endswith("targets") and self.base.bounds.most >= self.overlay.vertices
+
 
 def patched(base: FarArray, overlay: Overlay, added: Array) -> FarArray:
     """A stored array with the arcs of an overlay."""

@@ -111,6 +111,9 @@ class PatchedReader:
                 pieces.firsts, pieces.lasts, places, at, stop, stored_firsts, added_at, removed_at, near, overlay.begins,
                 overlay.added_tails, patch.added, overlay.removed_slots, staged, out,
             )  # fmt: skip
+            if patch.needs_bounds and kernels.beyond(pieces.firsts, pieces.lasts, places, at, stop, out, overlay.vertices - 1):
+                path = patch.base.open_file().path
+                raise StoreError(f"{path}: a list has a vertex that was removed, as in-edges and out-edges differ; run isthmus verify")
             at = stop
         return requests
 

@@ -126,6 +126,16 @@ def patch(
 
 
 @kernel
+def beyond(firsts: Any, lasts: Any, places: Any, chosen: Any, limit: Any, out: Any, most: Any) -> Any:
+    """Whether a target that was filled in by `patch` is more than `most`."""
+    largest = out.dtype.type(0)
+    for i in range(chosen, limit):
+        for k in range(uint64(places[i]), uint64(places[i] + lasts[i] - firsts[i])):
+            largest = max(largest, out[k])
+    return int64(largest) > most
+
+
+@kernel
 def cover(
     chosen: Any, stored_firsts: Any, stored_lasts: Any, sections: Any, widths: Any, block: Any, room: Any, near: Any, read_sections: Any,
     read_offsets: Any, read_lengths: Any, read_places: Any

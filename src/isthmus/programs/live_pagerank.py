@@ -52,14 +52,15 @@ class LivePageRank(Spreading):
         return self.tol * scale * (1 - self.factor) / (2 * self.factor)
 
     def allowed(self, total: float) -> float:
-        return self.tol * (1 - self.factor) / (2 * self.factor) * total
+        return self.tol * (1 - self.factor) / (2 * self.factor) * total * self.stays
 
     def tight_error(self, sums: Sums, residual: Array, facts: Facts) -> float:
         total, surplus, d = sums.total, sums.surplus, self.factor
         if total <= 0 or total + surplus <= 0:
             return np.inf
         walked = d / (1 - d) * (self._around(sums, residual, facts) + 2 * self.off) / total
-        return walked + (abs(surplus) * (2 + walked) + 2 * self.off) / (total + surplus)  # two vectors of sum 1 are at most 2 apart
+        bound = walked + (abs(surplus) * (2 + walked) + 2 * self.off) / (total + surplus)  # two vectors of sum 1 are at most 2 apart
+        return bound / self.stays
 
     def _around(self, sums: Sums, residual: Array, facts: Facts) -> float:
         """|r - S t|."""

@@ -34,7 +34,8 @@ UNLIMITED = 1 << 62
 LEAST_CHANGES = 256 << 10  # bytes of changes that are always near, some ten thousand; of a small graph fewer
 CHANGES = 8  # a part of the memory beyond the least is for changes
 HELD = 3  # times that changes are held: by a snapshot that is merged, by the current one, and by the next while a batch is applied
-LISTS_HELD = 3  # times that the positions of lists are, for the same reasons
+LISTS_HELD = 5  # times that positions of lists are: by these, and by a merged graph that takes batches, with its next
+IDS_HELD = 2  # times that ids are: a merged graph has its own
 
 
 def room_for_runs(graph: AdvancingGraph, graph_bytes: int, programs: Sequence[Maintained], budget: int, threads: int) -> int:
@@ -81,8 +82,9 @@ def room_on_disk(
     """Split a budget, or a share of the edges beyond the least; BudgetError if it cannot work."""
     threads, policy = session.team.size, session.settings.policy
     n, snapshot, sides = graph.vertices, graph.snapshot, 2 if graph.directed else 1
-    near = sum(program.near_bytes(n) for program in programs) + n * ID_BYTES.get(graph.changing_ids.kind, ID_BYTES["int64"])
-    lists = sides * (LISTS_HELD * snapshot.list_bytes("out") + 16 * n)  # and where gathered lists lie
+    ids = IDS_HELD * n * ID_BYTES.get(graph.changing_ids.kind, ID_BYTES["int64"])
+    near = sum(program.near_bytes(n) for program in programs) + ids
+    lists = sides * (LISTS_HELD * snapshot.list_bytes("out") + 2 * 16 * n)  # and where gathered lists lie, of both graphs
     buffers = 4 * min(sizes.now.merged, snapshot.edge_bytes) + 2 * min(sizes.now.gathered, snapshot.edge_bytes)
     buffers += (threads + 2) * sizes.now.staging + graph.near_bytes - sides * snapshot.list_bytes("out")
     running = [program.running() for program in programs]

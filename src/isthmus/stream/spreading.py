@@ -119,6 +119,8 @@ class MaintainedSpreading(MaintainedResiduals):
     def compute(self, change: Change) -> None:
         start = clock()
         before = self._published.size
+        # A vertex without edges, as removed ones are by now, has the least score of all.
+        self.program.stays = change.vertices / max(change.vertices_between, 1)
         self._arrive(before)
         self._shift(change)
         self._catch_up()
