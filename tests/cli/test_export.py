@@ -70,4 +70,4 @@ def test_a_result_on_standard_output(store: Path) -> None:
     lines = done.stdout.splitlines()
     assert lines[0].startswith('"vertex","distance"') and len(lines) == 4 and lines[1].startswith('"a",0')
     done = process("run", "bfs", store, "--source", "a", "-o", "-", "--json")
-    assert done.returncode == 2 and "would both go to standard output" in done.stderr
+    assert done.returncode == 2 and "-o - and --json both write to standard output" in done.stderr
