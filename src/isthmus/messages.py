@@ -15,7 +15,7 @@ from typing import Any
 from isthmus.errors import IsthmusWarning
 
 FLAGS = {"weight_dtype": "--weight-type"}  # options that the command line names differently
-OPPOSITES = {"directed": "--undirected"}  # what False is called, if not --no-NAME
+OPPOSITES = {"directed": "--undirected", "on_disk": "--in-memory"}  # what False is called, if not --no-NAME
 
 _shell = False  # a plain global: errors are also raised in threads, which would not see a context variable
 

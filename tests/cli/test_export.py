@@ -46,7 +46,7 @@ def test_to_standard_output(store: Path) -> None:
 def test_errors_are_one_line(store: Path, tmp_path: Path) -> None:
     for words, message in [
         (("-o", tmp_path / "g.gr"), "could be dimacs or galois; give --format"),
-        (("-o", tmp_path / "g.wsg"), "the format has whole numbers; --no-weights leaves them out"),
+        (("-o", tmp_path / "g.wsg"), "the format has only whole numbers; --no-weights leaves them out"),
         (("-o", tmp_path / "none" / "g.csv"), "no such folder"),
         (("-o", "-", "--format", "parquet"), "is binary; expected a file"),
         (("-o", tmp_path / "g.mtx", "--header"), "--header does not apply to it"),

@@ -107,7 +107,7 @@ def test_notes_say_what_is_lost_or_made_up(tmp_path):
     plain = ist.read(([0, 1], [1, 0]), vertices=5)
     with pytest.warns(ist.IsthmusWarning, match="3 vertices without edges cannot be written to a list of edges"):
         plain.export(tmp_path / "a.parquet")
-    with pytest.warns(ist.IsthmusWarning, match="has no weights: every weight in the file is 1"):
+    with pytest.warns(ist.IsthmusWarning, match="has no weights, so every weight in the file is 1"):
         plain.export(tmp_path / "a.wel")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -135,7 +135,7 @@ def test_files_that_cannot_be_written(tmp_path, file, format, message):
 def test_what_a_format_cannot_hold(tmp_path):
     reals = ist.read(([0, 0, 1], [0, 1, 0], [0.5, 1.5, 2.5]), directed=False)
     for file, message in [
-        ("a.wsg", "the weights are float64, the format has whole numbers; weights=False leaves them out"),
+        ("a.wsg", "the weights are float64, but the format has only whole numbers; weights=False leaves them out"),
         ("a.graph", "has self loops, the format has none; ingest it with self_loops='drop'"),
     ]:
         with pytest.raises(OptionError, match=message):
@@ -144,7 +144,7 @@ def test_what_a_format_cannot_hold(tmp_path):
     twice = ist.read(([0, 0], [1, 1], [0, 5_000_000_000]), directed=False)
     with pytest.raises(OptionError, match="has parallel edges, the format has none; ingest it with parallel='drop'"):
         twice.export(tmp_path / "a.graph", weights=False)
-    with pytest.raises(OptionError, match="has a weight of 5000000000, the format has weights from 0 to 2147483647"):
+    with pytest.raises(OptionError, match="has a weight of 5000000000, but the format has only weights from 0 to 2147483647"):
         twice.export(tmp_path / "a.wsg")
     with pytest.raises(OptionError, match="header= does not apply to it"):
         twice.export(tmp_path / "a.mtx", header=True)
@@ -157,7 +157,7 @@ def test_what_a_format_cannot_hold(tmp_path):
     with pytest.raises(OptionError, match="has a control character, which XML cannot hold"):
         control.export(tmp_path / "a.graphml")
     without = ist.read(([0], [1]), in_edges=False)
-    with pytest.raises(OptionError, match="the format has in-edges"):
+    with pytest.raises(OptionError, match="the format needs in-edges, but the store was made with"):
         without.export(tmp_path / "a.sg")
     with pytest.raises(OptionError, match="export: expected a graph, got tuple"):
         ist.export(([0], [1]), tmp_path / "a.tsv")

@@ -167,7 +167,7 @@ def test_damage_of_the_store_is_an_error(tmp_path: Path, verify: bool) -> None:
 
 
 def test_what_cannot_change_on_disk(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is in memory; a changing graph on disk begins with a store"):
+    with pytest.raises(StoreError, match=r"is in memory; on_disk=True needs a store, which isthmus\.ingest makes"):
         OverlayGraph(ist.read((np.array([0]), np.array([1]))))
     without = ist.ingest((np.array([0]), np.array([1])), tmp_path / "a.isthmus", directed=True, in_edges=False)
     needs = "was stored without in-edges, which a changing graph on disk needs; ingest it without in_edges=False"

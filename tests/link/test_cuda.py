@@ -89,6 +89,6 @@ def test_a_whole_section_is_copied_once(card: LazyCard, link: CudaLink) -> None:
 @pytest.mark.parametrize("most", [0, 1])
 def test_a_link_that_cannot_be_opened_frees_what_it_took(most: int) -> None:
     card = LazyCard(fails_at=most)
-    with pytest.raises(BudgetError, match=r"^cuda:0: its memory is full, 1\.07 GB are free; give a smaller memory=$"):
+    with pytest.raises(BudgetError, match=r"^cuda:0: not enough GPU memory, 1\.07 GB are free; give a smaller memory=$"):
         CudaLink([TARGETS, WEIGHTS], DEVICE, card)
     assert card.held == {}

@@ -103,7 +103,7 @@ def test_one_kept_graph_serves_several_weights() -> None:
 def test_graphs_with_neighbours_of_their_own_are_left_to_networkx() -> None:
     """NetworkX's AntiGraph has the edges of a graph, and the neighbours of its complement."""
     graph = nx.algorithms.approximation.kcomponents._AntiGraph(nx.path_graph(5))
-    with pytest.raises(NotImplementedError, match="_AntiGraph has neighbours of its own"):
+    with pytest.raises(NotImplementedError, match="_AntiGraph computes neighbours by its own rule"):
         convert_from_nx(graph)
 
 

@@ -91,10 +91,12 @@ def test_edges_that_do_not_fit_stay_on_disk(tmp_path: Path) -> None:
         assert least < graph.edge_bytes
         with ist.stream(graph, [ist.BFS(source=0)], memory=least) as live:
             assert live.on_disk and live.budget == least
-            assert live.notes[0].startswith("the edges stay on disk: a stream on <Graph: 1024 vertices")
+            expected = "the edges do not fit in the memory budget, so they stay on disk: a stream on <Graph: 1024 vertices"
+            assert live.notes[0].startswith(expected)
         with pytest.raises(BudgetError, match=r"or leave the edges on disk with on_disk=True"):
             ist.stream(graph, [ist.BFS(source=0)], memory=100_000, on_disk=False)
-        with pytest.raises(BudgetError, match=r"with bfs, its edges on disk, needs at least .*\(lists .*\); got 100 kB. Give memory="):
+        needs = r"with bfs, its edges on disk, needs at least .*\(positions of lists .*\); got 100 kB. Give memory="
+        with pytest.raises(BudgetError, match=needs):
             ist.stream(graph, [ist.BFS(source=0)], memory=100_000)
 
 
@@ -118,7 +120,7 @@ def test_options_that_do_not_go_together(store: Path) -> None:
             ist.stream(graph, on_disk="yes")
         with pytest.raises(OptionError, match=r"policy: recipes are for streams on disk and on modelled devices: give on_disk=True"):
             ist.stream(graph, policy="emogi")
-        with pytest.raises(StoreError, match="is in memory; a changing graph on disk begins with a store"), ist.read(([0], [1])) as near:
+        with pytest.raises(StoreError, match="is in memory; on_disk=True needs a store"), ist.read(([0], [1])) as near:
             ist.stream(near, on_disk=True)
         with ist.stream(graph) as live, pytest.raises(OptionError, match="merge: the edges of this stream are in memory"):
             live.merge()

@@ -139,7 +139,7 @@ class Follower:
         self._finish(failed, updates, check)
 
     def _tell(self) -> None:
-        """Print what is to be known of the stream, once."""
+        """Print the notes about the stream, each once."""
         for note in self._live.notes:
             if note not in self._told:
                 warn(note)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 VertexA = Annotated[str, typer.Argument(metavar="SOURCE", help="The vertex where the path begins.", show_default=False)]
 VertexB = Annotated[str, typer.Argument(metavar="TARGET", help="The vertex where it ends.", show_default=False)]
 WeightFlag = Annotated[bool, typer.Option("--weight", help="Smallest sum of weights. Default: fewest edges.")]
-Center = Annotated[str, typer.Argument(metavar="VERTEX", help="The vertex in the middle.", show_default=False)]
+Center = Annotated[str, typer.Argument(metavar="VERTEX", help="The vertex whose neighbourhood is written.", show_default=False)]
 VertexOption = Annotated[list[str] | None, typer.Option("--vertex", metavar="VERTEX", help="A vertex to keep; may be repeated.")]
 VerticesOption = Annotated[
     Path | None, typer.Option("--vertices", metavar="FILE", help="A file with a vertex per line; - for standard input.")

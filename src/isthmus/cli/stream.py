@@ -65,8 +65,8 @@ MemoryOption = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE", rich_help_panel=RUNNING,
-        help="Memory limit, such as 512MB. Default: 60 % of the available memory. A share such as 10% is for that much of the edges; the "
-        "others stay on disk or, with --device model:NAME, in its host's memory.",
+        help="Memory limit, such as 512MB. Default: 60 % of the available memory. A share such as 10% keeps that much of the edges "
+        "near; the rest stays on disk or, with --device model:NAME, in the host's memory.",
     ),
 ]  # fmt: skip
 OnDiskOption = Annotated[

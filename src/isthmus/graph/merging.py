@@ -1,7 +1,7 @@
-"""A stored graph and its overlay as a new store, within little memory: lists are patched, sorted and written some at a time.
+"""Writes a stored graph and its overlay into a new store, with little memory: lists are patched, sorted and written some at a time.
 
-Vertices keep their numbers, so that what is known by number stays valid; if these do not follow the ids any more, the new store holds the
-permutation, like a store in hub order.
+Vertices keep their numbers, so that arrays indexed by number stay valid. If the numbers no longer follow the order of the ids, the new
+store holds the permutation, like a store in hub order.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def in_order(overlay: Overlay, first: int, last: int, entries: list[Array]) -> l
 
 
 def scratch_store(snapshot: OverlaySnapshot, reader: PatchedReader, folder: Path | None) -> Graph:
-    """A snapshot in a new store that has no name: its files are open, and gone from the disk when they are closed, or the process ends."""
+    """Write a snapshot into a new store without a name: its files are open, and vanish when they are closed or the process ends."""
     if folder is None:
         raise StoreError("there is no folder for a new store")
     sweep(folder)
@@ -102,10 +102,10 @@ def is_fresh_lock(path: Path) -> bool:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what killed merges have left. One that is under way holds a lock."""
+    """Remove what killed merges have left, but not a merge that is under way: it holds a lock."""
     try:
         names = {match[1] for name in os.listdir(folder) if (match := LEFT.fullmatch(name)) and not is_fresh_lock(folder / name)}
-    except OSError:  # whoever writes there will say so
+    except OSError:  # writing there will report it
         return
     for target in (folder / name for name in names):
         try:

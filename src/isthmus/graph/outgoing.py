@@ -1,4 +1,4 @@
-"""The edges of a graph on their way out of it: in blocks, in natural order, with the users' ids or with numbers.
+"""The edges of a graph for export: in blocks, in natural order, with the users' ids or with numbers.
 
 Numbers run from 0 in ascending order of the ids, also where the store is in hub order. A block holds few edges, so that a graph
 of any size is written within the memory budget; only a list of a hub-ordered store is always read whole, since it is sorted anew.
@@ -193,10 +193,10 @@ class Outgoing:
             self.say(f"the format has no ids; vertices are numbered from {base} in ascending order of their ids")
 
     def writes_weights(self, plain: str, weighted: str) -> bool:
-        """Whether to write weights: by the ending or, if it is another, if there are any. A note says what is lost or made up."""
+        """Whether to write weights: as the ending says; if it says nothing, if the graph has any. Notes say what is lost or set to 1."""
         chosen = self.ending == weighted or (self.ending != plain and self.weighted)
         if chosen and not self.weighted:
-            self.say("has no weights: every weight in the file is 1")
+            self.say("has no weights, so every weight in the file is 1")
         if self.weighted and not chosen:
             self.say(f"the weights are not written; a name that ends in {weighted} keeps them")
         return chosen
@@ -208,7 +208,7 @@ class Outgoing:
     def need_in_edges(self) -> None:
         if not self.graph.has_in_edges:
             without = option("in_edges", False)
-            raise OptionError(f"{self.name}: the format has in-edges, the store was made with {without}; ingest the graph without it")
+            raise OptionError(f"{self.name}: the format needs in-edges, but the store was made with {without}; ingest it without that")
 
     def need_whole_weights(self, dtype: Any = np.int64, least: int = 0) -> None:
         """Raise an error unless all weights are whole numbers from `least` on that fit `dtype`."""
@@ -216,13 +216,13 @@ class Outgoing:
             return
         without = f"{option('weights', False)} leaves them out"
         if self.weight_dtype.kind == "f":
-            raise OptionError(f"{self.name}: the weights are {self.weight_dtype}, the format has whole numbers; {without}")
+            raise OptionError(f"{self.name}: the weights are {self.weight_dtype}, but the format has only whole numbers; {without}")
         low, high = max(least, np.iinfo(dtype).min), np.iinfo(dtype).max
         for at in range(0, self.arcs, sizes.now.verified_arcs):
             weights = self.graph.entries("out.weights", at, min(at + sizes.now.verified_arcs, self.arcs))
             if int(weights.min()) < low or int(weights.max()) > high:
                 wrong = int(weights.min()) if int(weights.min()) < low else int(weights.max())
-                raise OptionError(f"{self.name}: has a weight of {wrong}, the format has weights from {low} to {high}; {without}")
+                raise OptionError(f"{self.name}: has a weight of {wrong}, but the format has only weights from {low} to {high}; {without}")
 
     def need_simple(self) -> None:
         """Raise an error if there are self loops or parallel edges."""

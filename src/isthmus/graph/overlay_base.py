@@ -25,7 +25,7 @@ class StoredBase:
     def __init__(self, graph: Graph, team: Team, channels: int) -> None:
         base = graph.snapshot
         if not isinstance(base, StoredSnapshot) or not base.on_disk:
-            raise StoreError(f"{graph} is in memory; a changing graph on disk begins with a store")
+            raise StoreError(f"{graph} is in memory; {option('on_disk', True)} needs a store, which isthmus.ingest makes")
         if not base.has_in_edges:
             again = f"ingest it without {option('in_edges', False)}"
             raise StoreError(f"{graph} was stored without in-edges, which a changing graph on disk needs; {again}")
@@ -55,7 +55,7 @@ class StoredBase:
         return found if base.directed else {"out": found["out"], "in": found["out"]}
 
     def _passed(self, section: int, blocks: int, work: Callable[[int, int, Array], None]) -> None:
-        """Call work(first block, last block, bytes) for parts of a section, by all members."""
+        """Let the members of the team call work(first block, last block, bytes) for all parts of a section."""
         step = max(1, sizes.now.staging // BLOCK)
         parts, stages = range(0, blocks, step), [aligned_empty(step * BLOCK, np.uint8) for _ in range(self._team.size)]
 

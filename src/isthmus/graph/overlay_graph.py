@@ -1,4 +1,4 @@
-"""A changing graph on disk, for graphs whose edges do not fit in memory: a store, and the changes since in an overlay near.
+"""A changing graph on disk, for graphs whose edges do not fit in memory: a store, and an overlay in memory of the changes since.
 
 The store is never written to. When the changes take too much memory, they are merged with it into a new store (`merging.py`), from
 which the graph goes on.
@@ -41,7 +41,7 @@ class OverlayGraph(AdvancingGraph):
     lists_are_near = False
 
     def __init__(self, graph: Graph, threads: int | None = None, number: int = 0, channels: int = 0) -> None:
-        """`channels`: for as many threads its files can be read at once, at least for its own."""
+        """`channels`: how many threads can read its files at once; at least as many as it has itself."""
         self._begin(graph.snapshot, threads, number)
         self._gathered: dict[str, tuple[Array, Array]] = {}  # where the lists of some vertices lie, by side
         try:
@@ -182,7 +182,7 @@ class OverlayGraph(AdvancingGraph):
             merged(self.snapshot, self._reader, path).close()
 
     def merge(self) -> None:
-        """Write the graph into a new store, and go on from there: no change is near then."""
+        """Write the graph into a new store, and go on from there, with an empty overlay."""
         with self.lock:
             if self.changes_bytes:
                 with self.frozen() as stored:
@@ -196,7 +196,7 @@ class OverlayGraph(AdvancingGraph):
         """Take over the store and the overlay of another graph, which has the same edges and is not used any more."""
         with self.lock:
             if (other.number, other.vertices, other.arcs) != (self.number, self.vertices, self.arcs):
-                raise IsthmusError("a merged graph is not the one that it was made from; this is a bug, please report it")
+                raise IsthmusError("a merged graph differs from the graph that it was made from; this is a bug, please report it")
             uninterrupted(lambda: self._take_over(other))
 
     def _take_over(self, other: OverlayGraph) -> None:

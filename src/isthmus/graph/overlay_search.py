@@ -59,7 +59,7 @@ class OverlaySearch(Search):
         self._read_weights(side, sought, lists)
 
     def _read_weights(self, side: SideArcs, sought: Array, lists: OverlaySide) -> None:
-        """Note the edges whose arcs were found in the store, and the weights of those that were not found before."""
+        """Record the edges whose arcs were found in the store, with the weight of each that had not been found yet."""
         found = sought[side.places[sought] >= 0]
         edges = side.ends[found] >> 1
         fresh = self.exists[edges] == 0

@@ -35,7 +35,7 @@ class Pieces:
         return Pieces(self.sections[which], self.firsts[which], self.lasts[which], self.places[which])
 
     def between(self, low: int, high: int, widths: Array) -> Pieces:
-        """What lies between two places of the buffer, multiples of 8 or its end; pieces follow each other there."""
+        """The pieces between two places of the buffer, which are multiples of 8 or its end. Pieces follow each other in the buffer."""
         sizes_now = (self.lasts - self.firsts) * widths[self.sections]
         first = int(np.searchsorted(self.places, low, "right")) - 1
         last = int(np.searchsorted(self.places, high))
@@ -46,7 +46,7 @@ class Pieces:
         return Pieces(some.sections, np.minimum(firsts, lasts), lasts, begins)
 
     def joined(self, widths: Array) -> Pieces:
-        """Pieces that follow each other, in the section and in the buffer, as one."""
+        """Join pieces that follow each other both in the section and in the buffer."""
         if self.firsts.size < 2:
             return self
         sizes_before = (self.lasts - self.firsts)[:-1] * widths[self.sections[:-1]]
@@ -57,7 +57,7 @@ class Pieces:
         return Pieces(self.sections[starts], self.firsts[starts], self.lasts[stops], self.places[starts])
 
     def halved(self, large: Array, widths: Array) -> Pieces:
-        """Each of the large pieces as two."""
+        """Split each of the large pieces into two."""
         middles = (self.firsts + self.lasts + 1) // 2
         index = np.repeat(np.arange(large.size), 1 + large)
         second = np.concatenate([[False], index[1:] == index[:-1]])
@@ -118,7 +118,7 @@ class PatchedReader:
         return requests
 
     def _located(self, patch: Patch, pieces: Pieces, room: int) -> tuple[Pieces, tuple[Array, Array, Array, Array]]:
-        """Where pieces come from; those that need more than `room` stored entries are halved until they do not."""
+        """The stored slots that pieces need. A piece that needs more than `room` stored entries is halved until it does not."""
         overlay = patch.overlay
         while True:
             found = tuple(np.empty(pieces.firsts.size, np.int64) for _ in range(4))

@@ -1,8 +1,8 @@
 """Core numbers of a graph that changes, as `cores.py` has them, with the neighbours of some vertices at a time.
 
-Lists are (begins, ends, neighbours) by vertex, of which only those of `rows` are there. What is found out about other vertices is queued
-for the next round. A vertex that will drop out of the set that rises is LEAVING until its list has come: so long its neighbours count it,
-and then each of them, that was looked at before, counts one less.
+Lists are (begins, ends, neighbours) by vertex, but only the lists of `rows` are there. Other vertices that need a look are queued for the
+next round. A candidate that cannot rise is LEAVING until its list has come. Until then its neighbours count it as a supporter; then each
+neighbour that was looked at before counts one supporter less.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def taken(card: Card, make: Callable[..., Any], *arguments: Any) -> Any:
         return make(*arguments)
     except MemoryError as error:
         free = format_size(card.free_bytes())
-        raise BudgetError(f"{card.name}: its memory is full, {free} are free; give a smaller {option('memory')}") from error
+        raise BudgetError(f"{card.name}: not enough GPU memory, {free} are free; give a smaller {option('memory')}") from error
 
 
 class CudaLink(ModelLink):

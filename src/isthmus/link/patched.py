@@ -1,4 +1,4 @@
-"""The link to a stored graph with an overlay of changes: what it moves is the changed graph, as if that were stored.
+"""The link to a stored graph with an overlay of changes: it delivers the changed graph as if that were stored.
 
 Engines, caches and kernels know nothing of it. Blocks of the changed graph begin elsewhere than stored ones, so one of them may need two
 stored blocks. That hardly matters for long reads; for single lists only their own stored blocks are read (`gather`).

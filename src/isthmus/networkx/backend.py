@@ -10,7 +10,7 @@ from isthmus.networkx.converting import convert_from_nx, convert_to_nx
 from isthmus.networkx.graph import BackendGraph
 from isthmus.networkx.suite import on_start_tests
 
-FEW_EDGES = 10_000  # measured: with fewer, NetworkX is faster than most conversions, and no call takes it 30 ms
+FEW_EDGES = 10_000  # measured: below, NetworkX is faster than most conversions, and takes less than 30 ms for any call
 
 
 class Backend:
@@ -29,7 +29,7 @@ class Backend:
         return sorted([*super().__dir__(), *CLAIMS])
 
     def can_run(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
-        """Whether the backend takes a call, or why not."""
+        """True if the backend supports a call, otherwise the reason why not."""
         if name not in CLAIMS:
             return f"{name} is not supported"
         return CLAIMS[name].refusal(args, kwargs) or True
@@ -39,7 +39,7 @@ class Backend:
         graph = kwargs["G"] if "G" in kwargs else args[0]
         edges = 0 if isinstance(graph, BackendGraph) else graph.number_of_edges()
         if not isinstance(graph, BackendGraph) and edges < FEW_EDGES:
-            return f"a graph of {edges} edges is small: NetworkX takes no longer than the conversion"
+            return f"a graph of {edges} edges is small: converting it would take as long as NetworkX does"
         return True
 
 

@@ -2,7 +2,7 @@
 
 `tol` is a guarantee here. NetworkX's `pagerank` stops when one round changes less than n·tol in sum, which bounds the error by
 n·tol·alpha / (1 - alpha); the error bound here is `tol`. If `max_iter` rounds do not reach that but do reach NetworkX's bound, the
-answer counts as NetworkX's would. If they do not reach that either, the error is NetworkX's too.
+answer is returned, as NetworkX would return it. If they reach neither, NetworkX's error is raised.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def betweenness_centrality(
         return {}
     sources = None
     if k is not None and k != len(G):
-        assert seed is not None, "NetworkX makes a generator of it"
+        assert seed is not None, "NetworkX has turned the seed into a generator"
         sources = [G.key(node) for node in seed.sample(list(G), k)]
     result = G.run("betweenness_centrality", G.simple(), normalized=bool(normalized), endpoints=bool(endpoints), sources=sources)
     scores = np.ma.filled(result.values, np.nan)  # the only source of a sample lies on none of its own paths: no score

@@ -23,7 +23,7 @@ class Claim:
     rules: tuple[Rule, ...]
 
     def refusal(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
-        """Why the backend does not take a call with these arguments."""
+        """Why the backend does not support a call with these arguments; None if it does."""
         try:
             bound = inspect.signature(self.function).bind(*args, **kwargs)
         except TypeError as error:
@@ -71,8 +71,8 @@ def no_multigraph(arguments: dict[str, Any]) -> str | None:
 
 
 def reversible(arguments: dict[str, Any]) -> str | None:
-    """Searches against the direction of edges need a graph that can be turned."""
+    """Searches against the direction of edges need a graph that can be reversed."""
     graph = arguments["G"]
     if isinstance(graph, Stored) and graph.is_directed():
-        return "a stored directed graph is not searched backwards; store it with its edges reversed"
+        return "a stored directed graph cannot be searched against its edges; store it with its edges reversed"
     return None

@@ -25,7 +25,7 @@ def convert_from_nx(
     if isinstance(graph, BackendGraph):
         return graph
     if type(graph).__getitem__ is not nx.Graph.__getitem__:
-        raise NotImplementedError(f"{type(graph).__name__} has neighbours of its own, which its edges do not tell")
+        raise NotImplementedError(f"{type(graph).__name__} computes neighbours by its own rule, so its edges cannot be converted")
     nodes, multigraph = list(graph), graph.is_multigraph()
     sources, targets, keys, data = edges_of(graph, preserve_edge_attrs)
     numbers = dict(zip(nodes, range(len(nodes)), strict=True))

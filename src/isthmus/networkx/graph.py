@@ -60,7 +60,7 @@ class BackendGraph(ABC):
 
     @abstractmethod
     def weighted(self, weight: str | None) -> tuple[Graph, bool]:
-        """(The graph with this attribute as its weights, whether to read them). Not if no edge has it: each then counts as 1."""
+        """(The graph with this attribute as its weights, whether to read them: not if no edge has it, as each then counts as 1)."""
 
     @abstractmethod
     def simple(self) -> Graph:

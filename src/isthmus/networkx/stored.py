@@ -1,6 +1,6 @@
 """A graph of Isthmus for NetworkX's functions: `nx.pagerank(ist.networkx_graph(g))` runs on the store, which is not converted.
 
-Its weights are the attribute "weight"; any other attribute is one that no edge has, so it counts as 1.
+Its weights are the attribute "weight"; no edge has any other attribute, so with another one every edge counts as 1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""One iteration of scores that spread: active vertices send what they have to, and nobody becomes active by it.
+"""One iteration of scores that spread: active vertices send once, and no vertex becomes active by it.
 
-What a vertex sends along an edge of weight 1 was put into the state beforehand: its residual, and what corrects its earlier messages.
+What a vertex sends along an edge of weight 1 is in the state before the iteration: its residual, and a correction of its earlier messages.
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ from isthmus.report.template import as_text, check, rendered, written
 Array = np.ndarray[Any, Any]
 FIGURES = {  # column of a batch: title, what it shows, unit
     "modelled": ("Time", "Modelled seconds of a batch, on a logarithmic axis.", "s"),
-    "bytes": ("Transfer", "Bytes that a batch moved, on a logarithmic axis; no line: none.", "B"),
-    "requests": ("Requests", "Requests of a batch over the link, or migrations of pages, on a logarithmic axis; no line: none.", ""),
-    "hits": ("Hits", "Share of the edges read by a batch that were near already; no line: none.", "%"),
+    "bytes": ("Transfer", "Bytes that a batch moved, on a logarithmic axis. A recipe that moved none has no line.", "B"),
+    "requests": ("Requests", "Requests or page migrations of a batch, on a logarithmic axis. A recipe with none has no line.", ""),
+    "hits": ("Hits", "Share of the edges read by a batch that were near already. A recipe with none has no line.", "%"),
 }
 
 

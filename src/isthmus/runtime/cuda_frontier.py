@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class CudaFrontier(Frontier):
-    """A frontier that has a list if its vertices fit one queue, whoever marked them. On the host until it is boarded."""
+    """A frontier that has a list if its vertices fit one queue, marked by the host or by a kernel. On the host until it is boarded."""
 
     _on: OnCard | None = None
 

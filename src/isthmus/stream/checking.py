@@ -17,7 +17,7 @@ from isthmus.stream.wanted import Wanted
 def differences(
     graph: AdvancingGraph, answers: Mapping[str, tuple[Maintained, Result, Any]], how: dict[str, Any] | None = None
 ) -> dict[str, str]:
-    """What is wrong with every answer that is. `answers`: what keeps them current, results, and what was asked for; `how`: the runs."""
+    """What is wrong, by wrong answer. `answers`: maintained programs, results, and what the user asked for; `how`: options of runs."""
     found = {}
     for name, (program, result, asked) in answers.items():
         if not program.has_one_answer:

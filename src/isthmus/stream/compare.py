@@ -113,8 +113,8 @@ class StreamComparison:
         share = 100 * fewest.transfer.bytes / self.bandwidth / max(fewest.transfer.modelled, 1e-12)
         part = f"{share:.0f} %" if share >= 1 else "less than 1 %"
         return (
-            f"{fewest.recipe} moves {fewer:.0f} % fewer bytes, but at the link's full rate its bytes would take {part} of its time: the "
-            "rest are launches and short requests, and lists that stay near need launches of their own."
+            f"{fewest.recipe} moves {fewer:.0f} % fewer bytes, but at the link's full rate its bytes would take {part} of its time. The "
+            "rest goes to launches and short requests, and lists that stay near need launches of their own."
         )
 
     @property

@@ -1,12 +1,12 @@
-"""Scores that spread along edges which are far: a batch is answered by few reads of all edges, or by the lists of few vertices.
+"""Scores kept current where lists are far: by the lists of few vertices, or by a few passes over all edges.
 
-A vertex whose list is near sends its residual and, by the same list, corrects what it has sent with an old divisor. What both come to is
-less afterwards, by the factor. So where few vertices have all of that but half of what the bound allows, their lists are read, and kept
-while they send again and again.
+A vertex whose list is read sends its residual and, along the same edges, corrects the messages that it sent with an old divisor. Each such
+step shrinks the sum of both, by the program's factor. So if few vertices hold all of this sum, but for half of what the bound allows, their
+lists are read, and kept while these vertices send repeatedly.
 
-Otherwise passes over all edges are made, as in `stream/sweeping.py`. A sweep leaves about a tenth of what was there, so that few are
-needed, unless small parts of the graph, like two vertices by themselves, converge slowly. These are then left to their lists. A pass that
-sends is a run of `programs/sending.py` by the loop of every run; sweeps and measuring read all in-edges piece by piece.
+Otherwise there are passes over all edges, as in `stream/sweeping.py`. A sweep leaves about a tenth of the residuals, so few are needed,
+unless small parts of the graph, such as two vertices by themselves, converge slowly; these parts are then finished by their lists. A pass
+that sends is a run of `programs/sending.py` by the loop of every run; sweeps and measuring read all in-edges piece by piece.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from isthmus.stream.sweeping import EPSILON, Passes
 
 SENT = 1.5  # of what the bound allows: a pass that sends mostly leaves less than two thirds, a sweep less than a fifth, unmeasured
 MARGIN = 1.5  # of what the last sweep has left; a sweep that leaves more than expected is found out when it is measured
-SLOW = 0.5  # of the change of the sweep before: what is left is probably in few places
-PART = 2  # of the time of a pass, at most, for lists of few vertices
-UNSENT = 0.5  # of what the bound allows, that stays where it is when lists of few vertices are read
-HALF = 0.5  # of all that is to be sent, at least, is sent by lists of few vertices; else it is not worth it
-LEAST = 0.1  # of what the bound allows: nothing aims lower
-PIECES = 8  # of work, per thread
+SLOW = 0.5  # a sweep that changes more than this part of the change of the sweep before: the rest is probably in few places
+PART = 2  # lists of few vertices may take at most half of the time of a pass
+UNSENT = 0.5  # part of what the bound allows that is not sent when lists of few vertices are read
+HALF = 0.5  # lists of few vertices are read only if they send at least this part of all that is to be sent
+LEAST = 0.1  # part of what the bound allows: no step aims for less
+PIECES = 8  # pieces of work per thread
 
 
 class MaintainedFarSpreading(MaintainedSpreading):
@@ -116,9 +116,9 @@ class MaintainedFarSpreading(MaintainedSpreading):
         return self._behind[self._off()[1]] if self._behind.size else self._behind
 
     def _choose(self, most: int) -> tuple[float, int]:
-        """From which density on vertices should send, and what reading their lists costs, in edges that could be read in bulk.
+        """The density from which on vertices should send, and the cost of reading their lists: the edges that a pass reads in that time.
 
-        That is at most `most`, and their lists fit in the table. 0: such vertices have less than half of what is to be sent.
+        The cost is at most `most`, and the lists fit in the table. Density 0: such vertices have less than half of what is to be sent.
         """
         n, factor, amounts = self.graph.vertices, self.state.params[0], self.state.arrays[2]
         np.abs(self.state.arrays[1][:n], out=amounts[:n])
@@ -141,7 +141,7 @@ class MaintainedFarSpreading(MaintainedSpreading):
         return float(np.ldexp(1.0, densities.LOWEST + at - 1)), 1 + int(costs[at])  # vertices without edges cost nothing
 
     def _spread(self, density: float) -> None:
-        """Let vertices with at least this density send, and again whenever they come to it."""
+        """Let vertices with at least this density send, and send again whenever they reach it."""
         n, (values, residual, amounts, divisors) = self.graph.vertices, self.state.arrays
         whole, (factor, _, absorber) = self.ends_of("out"), self.state.params
         self.team.split(lambda a, b: densities.mark_dense(a, b, amounts, *whole, density, self._marks), n)

@@ -22,7 +22,7 @@ Opened = TypeVar("Opened")
 
 @dataclass
 class Home:
-    """How a changing graph is opened. `on_disk`: None where it depends on the budget."""
+    """How a changing graph is opened. `on_disk` is None if the budget decides."""
 
     on_disk: bool | None
     budget: int
@@ -34,7 +34,7 @@ class Home:
         """The graph, as one that takes batches."""
         if self.on_disk:
             if self.align is not None:
-                raise OptionError(f"{option('align')}: lists on disk are not aligned; it is for graphs in memory")
+                raise OptionError(f"{option('align')}: lists on disk are not aligned; leave it out for a graph on disk")
             return OverlayGraph(graph, self.threads, number)
         check_room(graph, graph.edge_bytes * (2 if graph.directed else 1), self.budget)  # before they are loaded
         opened = ChangingGraph(graph, self.threads, self.align, number)
@@ -46,7 +46,7 @@ class Home:
         return opened
 
     def tried(self, attempt: Callable[[Home], Opened], may_be_on_disk: bool) -> Opened:
-        """What `attempt` makes of it in memory; if that does not fit and it may be on disk, what it makes of it there."""
+        """Call `attempt` with the edges in memory; if they do not fit, and may be on disk, with the edges on disk."""
         if self.on_disk is not None:
             return attempt(self)
         try:
@@ -54,7 +54,7 @@ class Home:
         except BudgetError as error:
             if not may_be_on_disk or self.align is not None:
                 raise
-            self.notes.append(f"the edges stay on disk: {error}")
+            self.notes.append(f"the edges do not fit in the memory budget, so they stay on disk: {error}")
             return attempt(replace(self, on_disk=True))
 
 

@@ -82,7 +82,7 @@ class Live:
         self._notes: list[str] = []
 
         def attempt(home: Home) -> list[tuple[Maintained, Any]]:
-            """Open the graph there, with all that needs memory, or raise BudgetError."""
+            """Open the graph in this home, with everything that needs memory, or raise BudgetError."""
             if policy is not None and not far and not home.on_disk:
                 raise OptionError(
                     f"policy: recipes are for streams on disk and on modelled devices: give {option('on_disk', True)} or "
@@ -158,7 +158,7 @@ class Live:
 
     @property
     def notes(self) -> list[str]:
-        """What a person should know of the stream."""
+        """Notes for the user about the stream."""
         return [*self._notes, *self.log.notes, *(self._merger.notes if self._merger is not None else ())]
 
     @property
@@ -398,7 +398,7 @@ class Live:
             self.log.checkpoint(self.graph)
 
     def merge(self) -> None:
-        """Write all changes of a stream on disk into a new store, from which it goes on. Otherwise that is done when they are many."""
+        """Merge all changes of a stream on disk into a new store, from which it goes on. It also happens by itself when there are many."""
         if not isinstance(self.graph, OverlayGraph) or self._merger is None:
             raise OptionError(f"merge: the edges of this stream are in memory; give {option('on_disk', True)} to leave them on disk")
         with self._lock, self.graph.lock:

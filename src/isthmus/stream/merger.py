@@ -4,7 +4,8 @@
 2. It opens that store as a changing graph, and applies the batches that came meanwhile to it.
 3. When it has all of them, the stream takes over its store and its overlay, between two batches.
 
-If it fails, on a full disk, the stream goes on with what it has, and tries again when as many changes have come once more.
+If a merge fails, for example on a full disk, the stream goes on with its old store and overlay, and tries again when as many more changes
+have come.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from isthmus.graph.change import Edits
 from isthmus.graph.merging import scratch_store
 from isthmus.graph.overlay_graph import OverlayGraph
 
-FULL = 2  # times the room for changes, at which batches wait for a merge
+FULL = 2  # times the room for changes: batches then wait for the merge
 
 
 class Merger:
@@ -64,7 +65,7 @@ class Merger:
                 self._ready = fresh
                 while self._backlog and not self._stopped.is_set():
                     fresh.apply(self._backlog.popleft())
-            except Exception as error:  # of any kind: the stream can do without a merge
+            except Exception as error:  # any error: the stream can go on without a merge
                 self._failure = error
 
         thread = threading.Thread(target=work, name="isthmus-merge", daemon=True)
@@ -76,7 +77,7 @@ class Merger:
         self._thread = thread
 
     def _look(self) -> None:
-        """Take the new graph over, if it is there."""
+        """Take over the new graph, if it is finished."""
         if self._thread is None or self._thread.is_alive():
             return
         fresh, self._ready, self._thread = self._ready, None, None

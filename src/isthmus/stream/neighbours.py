@@ -1,7 +1,7 @@
 """The neighbours of some vertices at a time, copied from lists that are far, for programs that read them more than once.
 
-Where both directions count, a directed graph has two lists for each vertex, which are read one after the other. Here they lie side by side,
-for so many vertices as fit in a table. It has room for the neighbours of any two vertices.
+Where both directions count, a directed graph has two lists for each vertex, which are read one after the other. The table holds both
+side by side, for as many vertices as fit. It has room for the neighbours of any two vertices.
 """
 
 from __future__ import annotations

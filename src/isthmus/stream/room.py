@@ -4,8 +4,8 @@ A budget that cannot work is refused before programs compute anything, and the e
 arrays for the worst batch, one that changes all values (`Maintained.near_bytes`). Runs on a graph in memory find the edges there. What a
 batch brings is not counted, nor the columns of results that are looked at.
 
-Of a graph on disk the positions of its lists are near, and the changes since it was stored. What the budget leaves beyond the least is for
-runs, which read edges from disk, and for changes.
+For a graph on disk, the positions of its lists and the changes since it was stored are near. The budget beyond the minimum is for runs,
+which read edges from disk, and for changes.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 ID_BYTES = {"dense": 16, "int64": 48, "string": 300}  # per vertex: ids by number, back, and in order; texts are Python's
 UNLIMITED = 1 << 62
-LEAST_CHANGES = 256 << 10  # bytes of changes that are always near, some ten thousand; of a small graph fewer
-CHANGES = 8  # a part of the memory beyond the least is for changes
-HELD = 3  # times that changes are held: by a snapshot that is merged, by the current one, and by the next while a batch is applied
-LISTS_HELD = 5  # times that positions of lists are: by these, and by a merged graph that takes batches, with its next
-IDS_HELD = 2  # times that ids are: a merged graph has its own
+LEAST_CHANGES = 256 << 10  # bytes for changes in every budget: some ten thousand changes; less for a small graph
+CHANGES = 8  # one part in eight of the memory beyond the minimum is for changes
+HELD = 3  # copies of the changes: of the snapshot that is merged, of the current one, and of the next one while a batch is applied
+LISTS_HELD = 5  # copies of the positions of lists: of these three, of the merged graph, and of its next one while it catches up
+IDS_HELD = 2  # copies of the ids: the merged graph has its own
 
 
 def room_for_runs(graph: AdvancingGraph, graph_bytes: int, programs: Sequence[Maintained], budget: int, threads: int) -> int:
@@ -79,7 +79,7 @@ class DiskRoom:
 def room_on_disk(
     graph: AdvancingGraph, programs: Sequence[Maintained], memory: str | int | None, budget: int, session: Session
 ) -> DiskRoom:
-    """Split a budget, or a share of the edges beyond the least; BudgetError if it cannot work."""
+    """Split a budget, or the minimum plus a share of the edges; BudgetError if the budget is too small."""
     threads, policy = session.team.size, session.settings.policy
     n, snapshot, sides = graph.vertices, graph.snapshot, 2 if graph.directed else 1
     ids = IDS_HELD * n * ID_BYTES.get(graph.changing_ids.kind, ID_BYTES["int64"])
@@ -101,7 +101,7 @@ def room_on_disk(
         names = ", ".join(program.name for program in programs)
         raise BudgetError(
             f"a stream on {graph}{' with ' if names else ''}{names}, its edges on disk, needs at least {format_size(least)} near memory "
-            f"(lists {format_size(lists)}, programs and ids {format_size(near)}); got {format_size(budget)}. "
+            f"(positions of lists {format_size(lists)}, programs and ids {format_size(near)}); got {format_size(budget)}. "
             f"Give {option('memory', f'{least // 10**6 + 1}MB')} or more"
         )
     changes = (budget - least) // CHANGES
