@@ -328,7 +328,7 @@ def test_a_target_that_is_not_a_vertex(own: Any, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError])
 def test_a_link_that_could_not_be_opened_leaves_no_file_open(graph: Any, monkeypatch: pytest.MonkeyPatch, failure: type[Any]) -> None:
-    files, made = len(os.listdir("/proc/self/fd")), list[aio.Ring]()
+    files, made = open_files(), list[aio.Ring]()
 
     def interrupted(depth: int) -> Any:
         if made:
@@ -339,7 +339,7 @@ def test_a_link_that_could_not_be_opened_leaves_no_file_open(graph: Any, monkeyp
     monkeypatch.setattr(extent_reader, "Ring", interrupted)
     with pytest.raises(failure):
         SsdLink(arrays(graph), GUESS)
-    assert len(os.listdir("/proc/self/fd")) == files
+    assert open_files() == files
     assert made[0]._context == 0, "it was left to the next ring"
 
 
