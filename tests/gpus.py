@@ -83,6 +83,10 @@ class LazyCard(Card):
         copy = self._take(array.copy())
         return Shared(copy, copy[:])
 
+    def register(self, array: Array) -> Shared:
+        assert not any(np.may_share_memory(array, other) for other in self.held.values()), "registered twice"
+        return Shared(self._take(array), array[:])
+
     def managed(self, array: Array) -> Shared:
         return self.mapped(array)
 
@@ -111,6 +115,9 @@ class LazyCard(Card):
     def launch(self, kernel: Any, stream: int, *arguments: Any) -> None:
         used = [each for each in flat(arguments) if isinstance(each, np.ndarray)]
         self._submit(Work("launch", stream, kernel.__name__, 0, [], used, lambda: kernel(self.threads, *arguments), arguments))
+
+    def scan(self, values: Array, stream: int) -> None:
+        self._submit(Work("scan", stream, "scan", 0, [], [values], lambda: np.copyto(values, np.cumsum(values))))
 
     def record(self, stream: int) -> Event:
         with self._lock:

@@ -12,10 +12,11 @@ from tests.programs.ways import columns, skewed
 import isthmus as ist
 from isthmus.errors import BudgetError, OptionError
 from isthmus.kernels.cuda import shim
+from isthmus.link.card_space import CardSpace
 from isthmus.link.cuda import CudaLink
 from isthmus.runtime import cuda, device
 
-RECIPES = ("filter", "subway", "emogi", "scaph", "hytgraph", "auto")
+RECIPES = ("filter", "subway", "emogi", "emogi:hot", "scaph", "scaph:hbase", "hytgraph", "auto")
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_a_wait_that_is_missing_is_found(use: Any, graph: Any, recipe: str, monk
     """The tests would see if kernels did not wait for copies, or buffers not for kernels."""
     use()
     expected = ist.sssp(graph, 1).filled()
-    for owner, name in ((CudaLink, "_finish"), (cuda.OnCard, "finish")):
+    for owner, name in ((CudaLink, "_finish"), (CardSpace, "finish")):
         with monkeypatch.context() as broken:
             broken.setattr(owner, name, lambda self: None)
             try:
@@ -128,8 +129,6 @@ def test_what_does_not_run_there_yet_is_refused(use: Any, graph: Any) -> None:
     use()
     with pytest.raises(OptionError, match=r"^policy: unified reads pages of managed memory, which does not run on a GPU yet"):
         ist.bfs(graph, 1, **{**HOW, "policy": "unified"})
-    with pytest.raises(OptionError, match=r"^device: cuda:0: streams do not run on a GPU yet; device='cpu' runs here"):
-        ist.stream(graph, [ist.SSSP(source=1)], device="cuda:0")
 
 
 class Viewing(ist.Program):

@@ -16,53 +16,53 @@ Pages in managed memory are not there yet.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from isthmus.errors import BudgetError
 from isthmus.kernels.cuda.card import Card, Shared
+from isthmus.link.card_space import taken
 from isthmus.link.device import Device
 from isthmus.link.link import CHANNELS, Array, Extents
 from isthmus.link.managed import copy
 from isthmus.link.model import ModelLink
-from isthmus.memory import format_size
-from isthmus.messages import option
-
-
-def taken(card: Card, make: Callable[..., Any], *arguments: Any) -> Any:
-    """Memory of a card; raises BudgetError if there is no more."""
-    try:
-        return make(*arguments)
-    except MemoryError as error:
-        free = format_size(card.free_bytes())
-        raise BudgetError(f"{card.name}: not enough GPU memory, {free} are free; give a smaller {option('memory')}") from error
 
 
 class CudaLink(ModelLink):
     """Far arrays in page-locked memory, in front of a card. All memory that it takes is freed when it closes."""
 
-    def __init__(self, arrays: list[Array], device: Device, card: Card) -> None:
+    def __init__(self, arrays: list[Array], device: Device, card: Card, registered: Callable[[Array], Shared] | None = None) -> None:
+        """`registered`: page-locks an array where it is, and frees it some time after the link; otherwise arrays are copied."""
         super().__init__(arrays, device)
         self.card = card
         self.notes = [f"costs and modelled seconds are those of {device.name}: this GPU's link was not measured", *card.notes]
         self._mapped: list[Shared] = []
-        self._taken: list[Array] = []  # near and page-locked memory
+        self._taken: list[Array | Shared] = []  # near, page-locked, mapped and managed memory
         self._whole: dict[int, Array] = {}
         self._staging: list[Array | None] = [None] * CHANNELS
         try:
             self._stream = card.stream()
             for section in self._sections:
-                self._mapped.append(taken(card, card.mapped, section))
+                self._mapped.append(self._mapped_copy(section) if registered is None else registered(section))
         except BaseException:
             self.close()
             raise
         self._sections = [mapped.host for mapped in self._mapped]
 
+    def _mapped_copy(self, section: Array) -> Shared:
+        shared: Shared = taken(self.card, self.card.mapped, section)
+        self._taken.append(shared)
+        return shared
+
     def near(self, size: int) -> Array:
         memory: Array = taken(self.card, self.card.near, size, np.uint8)
         self._taken.append(memory)
         return memory
+
+    def managed(self, array: Array) -> Shared:
+        """A copy of an array in memory that host and kernels both use, for as long as the link is open."""
+        shared: Shared = taken(self.card, self.card.managed, array)
+        self._taken.append(shared)
+        return shared
 
     def far(self, section: int) -> Array:
         """A section as kernels see it, as bytes."""
@@ -109,6 +109,6 @@ class CudaLink(ModelLink):
 
     def close(self) -> None:
         super().close()
-        for memory in [*self._mapped, *self._taken]:
+        for memory in self._taken:
             self.card.free(memory)
         self._mapped, self._taken, self._whole, self._staging = [], [], {}, [None] * CHANNELS

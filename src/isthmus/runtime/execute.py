@@ -50,6 +50,7 @@ class Execution:
     edge_bytes: int = 0
     loaded: Moved = field(default_factory=Moved)  # before the first iteration, to have edges near
     back_bytes: int | None = None  # from a modelled device to its host
+    row_bytes: int | None = None  # uploaded to a GPU, beside edges: which vertices are active, and where their lists are
 
 
 def recipe_for(program: Program, session: Session) -> Recipe:
@@ -117,11 +118,13 @@ def executed(program: Program, session: Session, watch: Watch, say: Callable[[st
             launches = Launches(program, state) if modelled is not None and (on is None or on.card.repeats) else None
             worker = Worker(module, program, state, session.team, least_again, launches)
             if on is not None:
-                worker = CudaWorker(on, desk, module, program.text(facts), program, state, session.team, least_again, launches)
+                gathers = "zero_copy" in chosen.further_runs
+                worker = CudaWorker(on, desk, module, program.text(facts), program, state, session.team, least_again, launches, gathers)
             loop = Loop(program, state, facts, frontier, desk, chosen, worker, session.team, run.trace, watch, modelled, checkpoint=saved)
             loop.staying = stay(loop, split)
             loop.begin()
             loop.run()
+            run.row_bytes = worker.uploaded_bytes if isinstance(worker, CudaWorker) else None
         count_brought(run.trace, brought)
     finished = clock()
     state.over = True  # no copies: they might not fit the budget
@@ -230,5 +233,7 @@ def summary_of(run: Execution, session: Session, device: str) -> dict[str, Any]:
     }  # fmt: skip
     if run.back_bytes is not None:
         found["transfer"]["back_bytes"] = run.back_bytes
+    if run.row_bytes is not None:
+        found["transfer"]["row_bytes"] = run.row_bytes
     return found
 

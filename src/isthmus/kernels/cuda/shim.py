@@ -46,6 +46,12 @@ def cuda() -> Any:
     return importlib.import_module(package()[1])
 
 
+@cache
+def compute() -> Any:
+    """The module `cuda.compute` of cuda-cccl, for prefix sums on a GPU."""
+    return importlib.import_module("cuda.compute")
+
+
 def simulated() -> bool:
     """Whether `cuda` is numba-cuda's simulator."""
     return bool(importlib.import_module("numba").config.ENABLE_CUDASIM)
