@@ -29,7 +29,7 @@ from isthmus.kernels.compiling import clock
 from isthmus.memory import Budget, give_memory_back
 from isthmus.messages import option
 from isthmus.programs.program import Program
-from isthmus.runtime.device import device_of, name_of, refuse_gpu
+from isthmus.runtime.device import device_of, name_of
 from isthmus.runtime.session import Session
 from isthmus.stream.batch import edits_in_order, edits_of
 from isthmus.stream.batch_report import BatchReport
@@ -69,7 +69,6 @@ class Live:
         if isinstance(programs, str | Program | Wanted):
             programs = [programs]
         programs = list(programs)
-        refuse_gpu(device, "streams do")
         self.log = log or Unlogged()
         weakref.finalize(self, self.log.close)  # of a stream that nobody closed
         self._far: FarReads | None = None
