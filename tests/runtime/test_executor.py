@@ -622,7 +622,9 @@ def test_settling_pauses_and_goes_on(executor):
         assert 0 < standing.total_runs - before <= 3 + executor._team.size
         pauses += 1
     assert pauses >= 3
-    assert work.ended == list(range(10))
+    first_runs = list(dict.fromkeys(work.ended))
+    assert sorted(first_runs) == list(range(10))
+    assert all(abs(place - unit) <= 1 for place, unit in enumerate(first_runs)), "at most one runs before its turn, as a guess"
 
 
 @pytest.mark.parametrize("schedule", ["levels", "settling"])

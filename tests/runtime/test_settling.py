@@ -156,8 +156,9 @@ def test_reads_that_all_fail_end_the_run_too(grid, threads, monkeypatch):
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_an_interrupt_while_it_settles(grid, threads):
+def test_an_interrupt_while_it_settles(grid, threads, sized):
     """The other members end what they have begun, and nothing more."""
+    sized(settled_record=16)
     seen = []
 
     def watch(iteration: Any) -> None:
