@@ -262,7 +262,7 @@ from isthmus.memory import peak_rss
 draw = np.random.default_rng(1)
 program = {"sssp": ist.SSSP(source=0), "pagerank": ist.PageRank(tol=1e-3)}.get(sys.argv[2], sys.argv[2])
 with ist.open(sys.argv[1]) as graph, ist.stream(graph, [program], memory="10%", threads=2) as live:
-    live._merger._due = live._merger._room = 1 << 20
+    live._merger._due = live._merger._room = 1 << 18
     for _ in range(8):
         ends, gone = draw.integers(0, graph.vertices, (2, 4000)), draw.integers(0, graph.vertices, (2, 4000))
         live.apply(inserts=(*ends, draw.integers(1, 9, 4000).astype(np.int32)), deletes=tuple(gone))
