@@ -34,6 +34,8 @@ ptx: $(VENV)/test.stamp
 faults: $(VENV)/test.stamp
 	$(BIN)/python tests/faults/damage.py --stores 2000
 	$(BIN)/python -m tests.faults.checkpoints --forged 2000
+	$(BIN)/python -m tests.faults.streams --stores 1000
+	$(BIN)/python -m tests.faults.first_use
 	$(BIN)/python -m tests.faults.writing --points 500
 	$(BIN)/python -m tests.faults.log --points 2000
 	if command -v strace > /dev/null; then $(BIN)/python -m tests.faults.writing --system && $(BIN)/python -m tests.faults.log --system; fi

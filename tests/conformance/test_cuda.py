@@ -26,7 +26,7 @@ from isthmus.runtime import cuda, device
 
 CASES = {case.name: case for case in kinds.cases()}
 NAMES = [*declared.PROGRAMS, *more.MORE]
-RECIPES = ("filter", "subway", "emogi", "scaph", "hytgraph", "auto")  # all that read no pages
+RECIPES = ("filter", "subway", "emogi", "unified", "grus", "scaph", "hytgraph", "auto")
 WAYS = list(itertools.product(RECIPES, ("1%", "50%", None), ("natural", "hub")))
 SIMULATED = ("skewed-real", "loops-and-parallels", "two-components", "one-loop", "no-edges", "strings")
 SIMULATED_WAYS = list(itertools.product(RECIPES, ("1%", None), ("natural",)))

@@ -86,7 +86,7 @@ def test_members_agree_that_chunks_ran_out():
             thread.start()
             time.sleep(0.01)
         for thread in threads:
-            thread.join(5)
+            thread.join(60)
         gang.abandon(gate)  # so that a failure does not hang
         assert gate[steps.LOST]
         assert found == {0: 2000, 1: 2000}
