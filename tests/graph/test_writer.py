@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests import disks
 
 import isthmus as ist
 from isthmus.errors import BudgetError, OptionError, StoreError
@@ -144,13 +145,8 @@ def test_a_full_disk_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", folder], capture_output=True)
-    if not mounted or mounted.returncode:
-        pytest.skip("cannot mount a small file system here")
-    yield folder
-    subprocess.run(["umount", "-l", folder], check=True)
+    with disks.mounted(tmp_path / "disk", "size=3m") as folder:
+        yield folder
 
 
 def test_a_disk_that_really_is_full(small_disk: Path) -> None:
@@ -165,7 +161,7 @@ def test_a_disk_that_really_is_full(small_disk: Path) -> None:
 
 
 def test_a_read_only_folder(small_disk: Path) -> None:
-    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    disks.make_read_only(small_disk)
     with pytest.raises(StoreError, match="disk: cannot write here: Read-only file system"):
         write(small_disk / "g.isthmus", 10)
 
