@@ -10,9 +10,8 @@ Loop, schedule, engines and clock are those of a modelled device. What differs i
   counts are exactly those of the modelled device.
 
 Rows of a delivery are uploaded from the host, beside what the link counts: 28 bytes each, of cached lists 4; a run's summary has their sum
-(`row_bytes`). Dense frontiers of whole partitions need none. Lists that are read by
-zero-copy and may be followed again are copied into the buffer by a kernel first, so that they cross the link once. Pages of managed memory
-are not there yet.
+(`row_bytes`). Dense frontiers of whole partitions need none. Lists that are read by zero-copy and may be followed again are copied into the
+buffer by a kernel first, so that they cross the link once.
 """
 
 from __future__ import annotations
@@ -25,16 +24,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isthmus.engines.engine import Delivery, Ranges, Rows, Side
-from isthmus.errors import OptionError
+from isthmus.errors import NotOnGpu
 from isthmus.frontier import Frontier
 from isthmus.graph.lists import Lists
 from isthmus.kernels.cuda import skeleton
-from isthmus.kernels.cuda.card import Card
+from isthmus.kernels.cuda.card import Card, Shared
 from isthmus.link.card_space import CardSpace, RowSpace
 from isthmus.link.cuda import CudaLink
 from isthmus.link.link import Array
 from isthmus.link.list_mover import ListMover
-from isthmus.policies.recipe import Recipe
 from isthmus.programs.program import Program, State
 from isthmus.runtime.cuda_frontier import CudaFrontier
 from isthmus.runtime.desk import Desk
@@ -55,6 +53,23 @@ class OnCard(CardSpace):
     def __init__(self, card: Card) -> None:
         super().__init__(card)
         self._lists: dict[int, tuple[Array, Array]] = {}  # by id: a run's lists live as long as it does
+        self.left: list[tuple[Array, Shared]] = []  # what stays when the run has ended: copies on the host, and the card's own
+
+    def leave(self, own: Array, there: Array) -> Array:
+        """The host's own array with what an array there holds. The memory on the card stays, for whoever takes it from `left`.
+
+        The array is another one only if the program has replaced it by a larger one meanwhile.
+        """
+        if own.shape == there.shape and own.dtype == there.dtype:
+            own[...] = there
+        else:
+            own = np.array(there)
+        shared = self._shared.get(id(there))
+        if shared is not None:
+            self._taken = [each for each in self._taken if each is not shared]
+            self.card.keep(shared)
+            self.left.append((own, shared))
+        return own
 
     def lists(self, lists: Lists) -> tuple[Array, Array]:
         """Lists in near memory, uploaded once; those without gaps are two views of one array there too."""
@@ -66,13 +81,6 @@ class OnCard(CardSpace):
                 self._lists[id(lists)] = offsets[:-1], offsets[1:]
             self.finish()  # before what the host has uploaded is freed
         return self._lists[id(lists)]
-
-
-def on_gpu(recipe: Recipe) -> Recipe:
-    """A recipe, if a GPU can run all of its parts."""
-    if recipe.pages:
-        raise OptionError(f"policy: {recipe.name} reads pages of managed memory, which does not run on a GPU yet; give another recipe")
-    return recipe
 
 
 def make_frontier(session: Session) -> Frontier:
@@ -97,17 +105,9 @@ def near_state(session: Session, program: Program, state: State, frontier: Front
             frontier.board(on)
             yield on
             on.finish()
-            own = tuple(brought_back(array, there) for array, there in zip(own, state.arrays, strict=True))
+            own = tuple(on.leave(array, there) for array, there in zip(own, state.arrays, strict=True))
         finally:
             exchange(program, state, own)
-
-
-def brought_back(array: Array, there: Array) -> Array:
-    """An array of the state on the host again: the one that it was, unless the program has replaced it by a larger one meanwhile."""
-    if array.shape != there.shape or array.dtype != there.dtype:
-        return np.array(there)
-    array[...] = there
-    return array
 
 
 def exchange(program: Program, state: State, fresh: tuple[Array, ...]) -> None:
@@ -119,11 +119,11 @@ def exchange(program: Program, state: State, fresh: tuple[Array, ...]) -> None:
 
 
 def refuse_views(program: Program, state: State) -> None:
-    """Raise OptionError if a program holds views of its state's arrays: there it would not see what kernels write."""
+    """Raise NotOnGpu if a program holds views of its state's arrays: there it would not see what kernels write."""
     held = [value for value in (*state.extra.values(), *vars(program).values()) if isinstance(value, np.ndarray)]
     views = [value for value in held if not any(value is array for array in state.arrays)]
     if any(np.may_share_memory(view, array) for view in views for array in state.arrays):
-        raise OptionError(f"{program.name} does not run on a GPU yet; run it on the processor")
+        raise NotOnGpu(f"{program.name} does not run on a GPU yet; run it on the processor")
 
 
 class CudaWorker(Worker):
@@ -137,7 +137,7 @@ class CudaWorker(Worker):
         launches: Launches | None, gathers: bool,
     ) -> None:  # fmt: skip
         if program.loops(state) is not None:
-            raise OptionError(f"{program.name} does not run on a GPU yet; run it on the processor")
+            raise NotOnGpu(f"{program.name} does not run on a GPU yet; run it on the processor")
         assert isinstance(desk.link, CudaLink)
         self._on, self._link, sides = on, desk.link, desk.sides
         self._kernels = skeleton.build(program.name, functions, sides[0].weight_width > 0, program.pulls, on.card.gpu)
@@ -158,7 +158,7 @@ class CudaWorker(Worker):
         self._kernel = self._kernels.seek if self._program.seeks(self._state) else self._kernels.push
 
     def pieces(self, delivery: Delivery, frontier: Frontier) -> list[Piece]:
-        far = delivery.task.engine.streams and delivery.far_begins is not None
+        far = delivery.task.engine.streams and delivery.far_begins is not None and self._link.kernels_reach_far
         if far and not self._gathers:
             self._leave_far(delivery)
         if self._launches is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from isthmus.engines.resident import Resident
 from isthmus.errors import BudgetError, StoreError
 from isthmus.kernels.compiling import COMPILING, clock, telling
+from isthmus.kernels.cuda.card import Shared
 from isthmus.link.link import Moved
 from isthmus.link.measure import ignore
 from isthmus.link.model import ModelLink
@@ -21,7 +22,7 @@ from isthmus.programs.program import Facts, NearEdges, Program, State
 from isthmus.runtime.budget import BUFFERS, LEAST_BLOCKS, Split, split_for
 from isthmus.runtime.checkpoint import Checkpoint
 from isthmus.runtime.compiled import compile_program
-from isthmus.runtime.cuda import CudaWorker, make_frontier, near_state, on_gpu
+from isthmus.runtime.cuda import CudaWorker, make_frontier, near_state
 from isthmus.runtime.desk import Desk
 from isthmus.runtime.iteration import Iteration
 from isthmus.runtime.launches import Launches
@@ -51,13 +52,13 @@ class Execution:
     loaded: Moved = field(default_factory=Moved)  # before the first iteration, to have edges near
     back_bytes: int | None = None  # from a modelled device to its host
     row_bytes: int | None = None  # uploaded to a GPU, beside edges: which vertices are active, and where their lists are
+    left: list[tuple[Any, Shared]] = field(default_factory=list)  # of the state, on the host and on the GPU that has run the program
 
 
 def recipe_for(program: Program, session: Session) -> Recipe:
     settings = session.settings
     sides = 0 if session.model is None else len(program.sides)
-    chosen = recipe(settings.policy, settings.without, sides, program.levels)
-    return chosen if session.card is None else on_gpu(chosen)
+    return recipe(settings.policy, settings.without, sides, program.levels)
 
 
 def session_split(program: Program, session: Session) -> Split:
@@ -91,7 +92,7 @@ def executed(program: Program, session: Session, watch: Watch, say: Callable[[st
     split = holdings.fitted(program, session_split(program, session), chosen)
     held = holdings.release(program, split, chosen)
     spare = max(0, split.budget - split.peak - held) if saved is None else saved.spare(split, session.settings.memory)
-    run = Execution(program, split, trace=Trace(notes=list(split.notes)), loaded=holdings.count_anew())
+    run = Execution(program, split, trace=Trace(notes=[*session.notes, *split.notes]), loaded=holdings.count_anew())
     facts = facts_of(session, program, spare, chosen)
     state, frontier = program.begin(facts), make_frontier(session)
     frontier.start(state.start)
@@ -125,6 +126,7 @@ def executed(program: Program, session: Session, watch: Watch, say: Callable[[st
             loop.begin()
             loop.run()
             run.row_bytes = worker.uploaded_bytes if isinstance(worker, CudaWorker) else None
+        run.left = [] if on is None else on.left
         count_brought(run.trace, brought)
     finished = clock()
     state.over = True  # no copies: they might not fit the budget

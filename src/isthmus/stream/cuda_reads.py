@@ -74,7 +74,7 @@ class CudaReads(FarReads):
                 self._card.free(self._registered.pop(at))
 
     def link(self, names: list[str], arrays: list[Array]) -> CudaLink:
-        return CudaLink(arrays, self._device, self._card, self._register)
+        return CudaLink(arrays, self._device, self._card, registered=self._register)
 
     def committed(self, change: Change) -> None:
         """Arrays that the graph has replaced are let go before others are used."""
