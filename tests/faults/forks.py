@@ -24,7 +24,7 @@ import isthmus as ist
 
 CALLS = ("open", "pwrite", "preadv", "fsync", "fdatasync", "rename", "replace", "mkdir", "unlink", "rmdir", "ftruncate", "listdir")
 INTERRUPTS = ("interrupted", "moment", "SIGINT")
-PATIENCE = 30.0  # seconds until a stream counts as hanging
+PATIENCE = 90.0  # seconds until a stream counts as hanging
 FACTS = struct.Struct("<qqq")  # the last acknowledged batch, how the stream ended, its calls
 DONE, REFUSED, BROKEN = 1, 2, 3
 
