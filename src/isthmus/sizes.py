@@ -71,7 +71,7 @@ class Sizes:
     cache_vertices: int = 1 << 18  # cached vertices per delivery from a vertex cache
     settled_edges: int = 1 << 22  # edges followed in one call: some tens of milliseconds, so that Ctrl-C is noticed
     settled_outer: int = 1 << 16  # newly marked vertices of other partitions that one call can return
-    settled_record: int = 64  # partitions worked on between two records of the trace
+    settled_record: int = 256  # partitions worked on between two records of the trace: about a quarter of a second; members pause for each
     live_iterations: int = 1 << 10  # latest iterations of a trace that are objects; each takes a kilobyte
     result_rows: int = 1 << 16  # rows of a result written at once, at most; a Parquet writer needs some 100 bytes for each
     result_bytes: int = 1 << 20  # bytes of a result written at once, beyond the first row
