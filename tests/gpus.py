@@ -54,9 +54,9 @@ class LazyCard(Card):
     threads: int = 512
     fails_at: int | None = None
     bytes: int = 1 << 30
-    record_of: list[Work] = field(default_factory=list)  # all work, in order of submission
-    done: list[Work] = field(default_factory=list)  # in order of completion
-    held: dict[int, Array] = field(default_factory=dict)
+    record_of: list[Work] = field(default_factory=list, repr=False)  # all work, in order of submission
+    done: list[Work] = field(default_factory=list, repr=False)  # in order of completion
+    held: dict[int, Array] = field(default_factory=dict, repr=False)
     kept: weakref.WeakValueDictionary[int, Array] = field(default_factory=weakref.WeakValueDictionary)  # what outlives its run
     advice: list[tuple[int, str]] = field(default_factory=list)  # bytes of managed memory, and what the driver was told
     dlpack_device: tuple[int, int] = (1, 0)  # its memory is the host's
@@ -154,6 +154,14 @@ class LazyCard(Card):
 
     def free_bytes(self) -> int:
         return self.bytes
+
+    def forget(self) -> None:
+        """Forget the work that is done, and so the memory that it used."""
+        with self._lock:
+            self._streams = [stream[begin:] for stream, begin in zip(self._streams, self._finished, strict=True)]
+            self._finished = [0] * len(self._streams)
+            self.record_of.clear()
+            self.done.clear()
 
     def _submit(self, work: Work) -> None:
         with self._lock:

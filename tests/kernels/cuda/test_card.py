@@ -225,8 +225,10 @@ def test_memory_that_is_kept_and_its_address(card: Card) -> None:
     managed, near = card.managed(np.arange(5.0)), card.near(4, np.int64)
     for memory in (managed, near):
         assert card.pointer(memory) > 0
-        card.advise(managed, "read-mostly")
-        card.prefetch(managed, 0, 40, card.stream())
+    stream = card.stream()
+    card.advise(managed, "read-mostly")
+    card.prefetch(managed, 0, 40, stream)
+    card.finish(card.record(stream))
     card.keep(near)
     card.keep(managed)
     assert managed.host.tolist() == [0, 1, 2, 3, 4]
