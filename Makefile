@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install -c requirements.lock
+# Files side by side, the longest first (tests/longest.py).
+SIDE_BY_SIDE := -n auto --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test check lint docs ptx faults networkx clean
 
@@ -10,11 +12,11 @@ demo: $(VENV)/demo.stamp
 	$(BIN)/isthmus demo
 
 test: $(VENV)/test.stamp
-	$(BIN)/python -m pytest -n auto --dist loadfile -m 'not alone'
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'not alone'
 	$(BIN)/python -m pytest -m alone
 
 check: $(VENV)/test.stamp lint
-	$(BIN)/python -m pytest -n auto --dist loadfile --quick -m 'not alone'
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --quick -m 'not alone'
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check src tests benchmarks examples docs
@@ -38,6 +40,8 @@ ptx: $(VENV)/test.stamp
 faults: $(VENV)/test.stamp
 	$(BIN)/python tests/faults/damage.py --stores 2000
 	$(BIN)/python -m tests.faults.checkpoints --forged 2000
+	$(BIN)/python -m tests.faults.streams --stores 1000
+	$(BIN)/python -m tests.faults.first_use
 	$(BIN)/python -m tests.faults.writing --points 500
 	$(BIN)/python -m tests.faults.log --points 2000
 	if command -v strace > /dev/null; then $(BIN)/python -m tests.faults.writing --system && $(BIN)/python -m tests.faults.log --system; fi

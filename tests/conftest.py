@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import quick
+from tests import longest, quick
 
 from isthmus import sizes
 from isthmus.cli import signals
@@ -63,6 +63,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    longest.first(items, Path(__file__).parent)
     if not config.getoption("--quick"):
         return
     items[:], left = quick.choose(items, Path(__file__).parent)

@@ -22,18 +22,25 @@ def pairs(width: int) -> list[Columns]:
 
 
 def covering(given: Sequence[Row], choices: Sequence[Row], each: int, triples: Sequence[Columns] = ()) -> dict[Row, list[Row]]:
-    """For every row of `given`, `each` of the choices, so that pairs of values meet in (*row, *choice): greedily.
+    """For every row of `given`, one to `each` of the choices, so that pairs of values meet in (*row, *choice): greedily.
 
-    Triples of columns that are named meet as well, as far as there is room. The answer is the same every time.
-    Whether everything met is for a test to say: `missed`.
+    Triples of columns that are named meet as well, as far as there is room. A row gets no further choice that brings no new meeting.
+    The answer is the same every time. Whether everything met is for a test to say: `missed`.
     """
     among = [*pairs(len(given[0]) + len(choices[0])), *triples]
     draw, met, chosen = random.Random(1), set(), {}
+
+    def fresh(row: Row, choice: Row) -> int:
+        return sum(meeting not in met for meeting in meetings((*row, *choice), among))
+
     for row in given:
         chosen[row] = []
         for _ in range(each):
-            tried = draw.sample(choices, min(TRIED, len(choices)))
-            best = max(tried, key=lambda choice: sum(meeting not in met for meeting in meetings((*row, *choice), among)))
+            best = max(draw.sample(choices, min(TRIED, len(choices))), key=lambda choice, row=row: fresh(row, choice))
+            if not fresh(row, best):
+                best = max(choices, key=lambda choice, row=row: fresh(row, choice))
+            if chosen[row] and not fresh(row, best):
+                break
             met.update(meetings((*row, *best), among))
             chosen[row].append(best)
     return chosen

@@ -12,6 +12,7 @@ Kernels run on the processor, thread by thread (`kernels/cuda/head.py`).
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,6 +57,9 @@ class LazyCard(Card):
     record_of: list[Work] = field(default_factory=list)  # all work, in order of submission
     done: list[Work] = field(default_factory=list)  # in order of completion
     held: dict[int, Array] = field(default_factory=dict)
+    kept: weakref.WeakValueDictionary[int, Array] = field(default_factory=weakref.WeakValueDictionary)  # what outlives its run
+    advice: list[tuple[int, str]] = field(default_factory=list)  # bytes of managed memory, and what the driver was told
+    dlpack_device: tuple[int, int] = (1, 0)  # its memory is the host's
     taken: int = 0
 
     def __post_init__(self) -> None:
@@ -86,6 +90,14 @@ class LazyCard(Card):
     def managed(self, array: Array) -> Shared:
         return self.mapped(array)
 
+    def advise(self, memory: Shared, advice: str) -> None:
+        assert id(memory.host) in self.held
+        self.advice.append((memory.host.nbytes, advice))
+
+    def prefetch(self, memory: Shared, begin: int, end: int, stream: int) -> None:
+        assert 0 <= begin <= end <= memory.host.nbytes
+        self._submit(Work("prefetch", stream, "prefetch", end - begin, [memory.host], [], lambda: None))
+
     def free(self, memory: Array | Shared) -> None:
         array = memory.host if isinstance(memory, Shared) else memory
         with self._lock:
@@ -93,6 +105,14 @@ class LazyCard(Card):
             for waiting in self._waiting():
                 assert not any(np.may_share_memory(array, used) for used in waiting.reads + waiting.writes), f"freed under {waiting.name}"
             del self.held[id(array)]
+
+    def keep(self, memory: Array | Shared) -> None:
+        array = memory.host if isinstance(memory, Shared) else memory
+        self.free(memory)
+        self.kept[id(array)] = array
+
+    def pointer(self, memory: Array | Shared) -> int:
+        return int((memory.device if isinstance(memory, Shared) else memory).ctypes.data)
 
     def stream(self) -> int:
         with self._lock:
@@ -147,3 +167,35 @@ class LazyCard(Card):
 
 def flat(arguments: Any) -> list[Any]:
     return [each for one in arguments for each in (flat(one) if isinstance(one, tuple) else [one])]
+
+
+@dataclass
+class TimedCard(LazyCard):
+    """A card whose work takes made-up seconds, told by its own clock."""
+
+    now: float = 0.0
+    copy_rates: tuple[float, float] = (1e9, 2e9)  # bytes per second, to the card and back
+    latencies: tuple[float, float, float] = (2e-6, 3e-6, 7e-6)  # seconds of a copy, of one back, of a launch
+    read_rates: tuple[float, ...] = (1e8, 2e8, 3e8, 4e8)  # bytes per second, by sectors of a request
+    edge_rate: float = 5e7
+    fill_rate: float = 8e9
+
+    def clock(self) -> float:
+        return self.now
+
+    def finish(self, event: Event) -> None:
+        with self._lock:
+            before = len(self.done)
+            super().finish(event)
+            self.now += sum(self.seconds_of(work) for work in self.done[before:])
+
+    def seconds_of(self, work: Work) -> float:
+        if work.kind != "launch":
+            back = work.kind == "copy_back"
+            return self.latencies[back] + work.bytes / self.copy_rates[back]
+        if work.name == "read_lines":
+            _, lines, entries, *_ = work.arguments
+            return self.latencies[2] + lines * entries * 4 / self.read_rates[entries // 8 - 1]
+        if work.name == "push":
+            return self.latencies[2] + work.arguments[5].sum() / self.edge_rate
+        return self.latencies[2] + work.arguments[0].nbytes / self.fill_rate

@@ -16,7 +16,7 @@ from tests import cases
 
 import isthmus as ist
 from isthmus.engines.engine import Side
-from isthmus.kernels.cuda import ptx, rows, skeleton
+from isthmus.kernels.cuda import measuring, ptx, rows, skeleton
 from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime import execute
@@ -34,6 +34,10 @@ OF_VERTICES: dict[str, tuple[Any, ...]] = {
     "fill": (NUMBERS, NUMBER),
     "take_deltas": (NUMBER, BYTES, FLAG, REALS, REALS, REALS),
 }
+MEASURED = {
+    "read_lines": (VERTICES, NUMBER, NUMBER, NUMBER, NUMBERS),
+    "push": (NUMBER, NUMBER, *SORTED, NUMBER, NUMBER, *LISTS, VERTICES, np.empty(1, np.int32), (NUMBERS,), (NUMBERS,), (), BYTES),
+}
 EDGES = [(u, v, w) for u, v, w in cases.drawn(1, 40, 200, cases.whole, 2.0)]
 
 
@@ -50,6 +54,13 @@ def of_vertices() -> Iterator[Kernel]:
     module = rows.build()
     for name, arguments in OF_VERTICES.items():
         yield Kernel(name, getattr(module, name), arguments)
+
+
+def of_measuring() -> Iterator[Kernel]:
+    """The kernels by which `isthmus calibrate` measures a GPU."""
+    for module in (measuring.build_reading(), measuring.build_pushing()):
+        for name in MEASURED.keys() & vars(module).keys():
+            yield Kernel(f"measuring: {name}", getattr(module, name), MEASURED[name])
 
 
 def of_program(program: Program, facts: Facts, state: State, side: Side) -> Iterator[Kernel]:
@@ -114,7 +125,7 @@ def of_programs() -> Iterator[Kernel]:
 def main() -> int:
     print(f"{'kernel':44} {'architecture':12} {'registers':>9} {'spills':>6} {'stack':>5} {'occupancy':>9}")
     bad = 0
-    for each in (*of_vertices(), *of_programs()):
+    for each in (*of_vertices(), *of_measuring(), *of_programs()):
         for capability in ptx.RESIDENT:
             built = ptx.build(each.name, each.kernel, each.arguments, capability)
             print(

@@ -142,6 +142,11 @@ def delivered(deliveries: Iterable[Delivery], frontier: Frontier, keep: Callable
     return found
 
 
+def our_threads() -> set[threading.Thread]:
+    """Threads that Isthmus has started; what earlier tests have left to the collector may be among them."""
+    return {thread for thread in threading.enumerate() if thread.name.startswith("isthmus")}
+
+
 def together(count: int, work: Callable[[int], None]) -> None:
     """work(0) ... work(count - 1), each in a thread, all from the same moment on; raises what one of them raised."""
     start, failures = threading.Barrier(count), []

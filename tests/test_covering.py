@@ -13,9 +13,16 @@ CHOICES = [way for way in itertools.product("xyz", (1, 2, 5), (True, False)) if 
 def test_all_pairs_meet():
     chosen = covering(GIVEN, CHOICES, 3)
     assert list(chosen) == GIVEN
-    assert all(len(ways) == 3 and set(ways) <= set(CHOICES) for ways in chosen.values())
+    assert all(1 <= len(ways) <= 3 and set(ways) <= set(CHOICES) for ways in chosen.values())
     assert missed(GIVEN, CHOICES, chosen) == set()
     assert missed(GIVEN, CHOICES, covering(GIVEN, CHOICES, 5, [(1, 2, 3)]), [(1, 2, 3)]) == set()
+
+
+def test_no_way_is_gone_that_brings_nothing_new():
+    """More room than is needed stays empty; the first way of a row is always gone."""
+    much = covering(GIVEN, CHOICES, 50)
+    assert missed(GIVEN, CHOICES, much) == set()
+    assert sum(map(len, much.values())) < 3 * len(GIVEN) and min(map(len, much.values())) == 1
 
 
 def test_it_is_the_same_every_time():

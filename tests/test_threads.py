@@ -13,7 +13,7 @@ import pytest
 from isthmus.errors import OptionError
 from isthmus.threads import Pool, Team, default_threads, uninterrupted
 
-WAIT = 10  # seconds until a test gives up on an event
+WAIT = 60  # seconds until a test gives up on an event
 
 
 def test_results_come_in_the_order_of_the_items():

@@ -15,6 +15,10 @@ class OptionError(IsthmusError, ValueError):
     exit_code = 2
 
 
+class NotOnGpu(OptionError):
+    """Something that does not run on a GPU yet; `device="auto"` then uses the processor."""
+
+
 class GraphFormatError(IsthmusError, ValueError):
     """An input that does not follow its format."""
 

@@ -55,6 +55,7 @@ class Sizes:
     settled_alone: int = 1 << 21  # edges that one thread follows to bring an answer up to date; all threads go on from there
     lone_list: int = 1 << 12  # edges that a pass reads in the time of one single list: a 4 KB block by itself takes as long as six in a row
     few_changes: int = 1 << 9  # changed arcs; one thread applies this few sooner than a team
+    pinned: int = 4 << 20  # bytes of a page-locked buffer between disk and GPU; a channel has four of them
     staging: int = 4 << 20  # bytes of stored lists that are read before they are patched; larger buffers are no faster with two readers
     gathered: int = 32 << 20  # bytes of lists that a maintained program gets from disk at once, beyond the first list
     merged: int = 8 << 20  # bytes of lists that are patched and written at once into a new store
@@ -70,7 +71,7 @@ class Sizes:
     cache_vertices: int = 1 << 18  # cached vertices per delivery from a vertex cache
     settled_edges: int = 1 << 22  # edges followed in one call: some tens of milliseconds, so that Ctrl-C is noticed
     settled_outer: int = 1 << 16  # newly marked vertices of other partitions that one call can return
-    settled_record: int = 64  # partitions worked on between two records of the trace
+    settled_record: int = 256  # partitions worked on between two records of the trace: about a quarter of a second; members pause for each
     live_iterations: int = 1 << 10  # latest iterations of a trace that are objects; each takes a kilobyte
     result_rows: int = 1 << 16  # rows of a result written at once, at most; a Parquet writer needs some 100 bytes for each
     result_bytes: int = 1 << 20  # bytes of a result written at once, beyond the first row

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -238,8 +240,8 @@ def test_threads_that_keep_at_once(team, often):
     draw = np.random.default_rng(1)
     cache = make(far, 8)
     engine = Filter()
-    overlaps = 0
-    for number in range(300):
+    overlaps, end = 0, time.monotonic() + 80
+    for number in itertools.count():
         active = draw.choice(60, 25, replace=False).tolist()
         frontier = far.frontier(active, dense=bool(number % 2))
         cache.refresh(frontier)
@@ -264,7 +266,7 @@ def test_threads_that_keep_at_once(team, often):
         places = cache._places[0]
         assert np.unique(places[places >= 0]).size == np.count_nonzero(places >= 0)
         assert len(set(cache._owners)) == len(cache._owners) <= 8
-        if overlaps > 200 and number > 50:
+        if (overlaps > 200 and number > 50) or time.monotonic() > end:
             break
     assert overlaps > 20, "they never met"
     served, brought, _ = iterate(cache, far, range(60), team)

@@ -8,6 +8,13 @@ import sys
 import time
 from typing import Any
 
+# The command, with a minute to end after a signal, however busy the machine is. SIGHUP works, also if the tests were started by nohup.
+PATIENT = [
+    sys.executable, "-c",
+    "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); "
+    "from isthmus.cli import signals, start; signals.PATIENCE = 60; start.main()",
+]  # fmt: skip
+
 
 class Outcome:
     def __init__(self, code: int, out: str, err: str) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from tests.cli.in_process import caller
 
 import isthmus as ist
-from isthmus.cli.main import main
 
 COMMANDS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "widest_path": (["--source", "3"], {"source": 3}),
@@ -44,21 +42,18 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def call(monkeypatch: pytest.MonkeyPatch, *arguments: Any) -> int:
-    monkeypatch.setattr(sys, "argv", ["isthmus", "run", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    return int(stopped.value.code or 0)
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
+    return caller(capsys, monkeypatch, "run")
 
 
 @pytest.mark.parametrize("name", list(COMMANDS))
-def test_commands(
-    name: str, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_commands(name: str, call: Any, store: Path, tmp_path: Path) -> None:
     words, options = COMMANDS[name]
     table = tmp_path / "out.parquet"
-    assert call(monkeypatch, name, store, *words, "--json", "-o", table, "--memory", "10%", "--policy", "filter") == 0
-    facts = json.loads(capsys.readouterr().out)
+    done = call(name, store, *words, "--json", "-o", table, "--memory", "10%", "--policy", "filter")
+    assert done.code == 0, done.err
+    facts = done.json
     with ist.open(store) as graph:
         result = getattr(ist, name)(graph, **options)
         expected = result.to_arrow()
@@ -72,32 +67,32 @@ def test_commands(
 
 
 @pytest.mark.parametrize("name", list(COMMANDS))
-def test_for_people(name: str, store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(monkeypatch, name, store, *COMMANDS[name][0]) == 0
-    assert name in capsys.readouterr().out
+def test_for_people(name: str, call: Any, store: Path) -> None:
+    done = call(name, store, *COMMANDS[name][0])
+    assert done.code == 0 and name in done.out
 
 
-def test_mistakes(store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(monkeypatch, "katz", store, "--alpha", 7) != 0
-    assert "is too large for this graph" in capsys.readouterr().err
-    assert call(monkeypatch, "multi_source_bfs", store, "--source", 3, "--source", 99) != 0
-    assert "no vertex 99" in capsys.readouterr().err
-    assert call(monkeypatch, "php", store, "--source", 3, "--alpha", 1) != 0
-    assert "alpha: expected a number between 0 and 1" in capsys.readouterr().err
-    assert call(monkeypatch, "circuit", store, "--fix", 3) != 0
-    assert "expected VERTEX=VOLTS such as 7=0.5, got '3'" in capsys.readouterr().err
-    assert call(monkeypatch, "circuit", store) != 0
-    assert "--fix" in capsys.readouterr().err
-    assert call(monkeypatch, "circuit", store, "--fix", "3=1", "--current", "3=1") != 0
-    assert "vertex 3 is held at a voltage" in capsys.readouterr().err
+def test_mistakes(call: Any, store: Path) -> None:
+    done = call("katz", store, "--alpha", 7)
+    assert done.code != 0 and "is too large for this graph" in done.err
+    done = call("multi_source_bfs", store, "--source", 3, "--source", 99)
+    assert done.code != 0 and "no vertex 99" in done.err
+    done = call("php", store, "--source", 3, "--alpha", 1)
+    assert done.code != 0 and "alpha: expected a number between 0 and 1" in done.err
+    done = call("circuit", store, "--fix", 3)
+    assert done.code != 0 and "expected VERTEX=VOLTS such as 7=0.5, got '3'" in done.err
+    done = call("circuit", store)
+    assert done.code != 0 and "--fix" in done.err
+    done = call("circuit", store, "--fix", "3=1", "--current", "3=1")
+    assert done.code != 0 and "vertex 3 is held at a voltage" in done.err
 
 
-def test_sources_of_betweenness(store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(monkeypatch, "betweenness_centrality", store, "--source", 3, "--source", 5, "--json") == 0
+def test_sources_of_betweenness(call: Any, store: Path) -> None:
+    done = call("betweenness_centrality", store, "--source", 3, "--source", 5, "--json")
     with ist.open(store) as graph:
         expected = ist.betweenness_centrality(graph, sources=[3, 5]).summary()["result"]
-    assert json.loads(capsys.readouterr().out)["result"] == pytest.approx(expected)
-    assert call(monkeypatch, "betweenness_centrality", store, "--k", 61) != 0
-    assert "k: expected a number of vertices from 1 to 60, got 61" in capsys.readouterr().err
-    assert call(monkeypatch, "personalized_pagerank", store, "--source", 99) != 0
-    assert "no vertex 99" in capsys.readouterr().err
+    assert done.code == 0 and done.json["result"] == pytest.approx(expected)
+    done = call("betweenness_centrality", store, "--k", 61)
+    assert done.code != 0 and "k: expected a number of vertices from 1 to 60, got 61" in done.err
+    done = call("personalized_pagerank", store, "--source", 99)
+    assert done.code != 0 and "no vertex 99" in done.err

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from tests.cli.in_process import caller
 
 import isthmus as ist
-from isthmus.cli.main import main
 
 BIASES = np.array([0.0, 0.0, 0.5, -4.0, 0.25])
 INPUTS = np.array([[1.0, 2.0], [-3.0, 0.5], [0.0, 0.0]])
@@ -28,19 +26,18 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def call(monkeypatch: pytest.MonkeyPatch, folder: Path, *arguments: Any) -> int:
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: Path) -> Any:
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(sys, "argv", ["isthmus", "run", "nn_inference", "g.isthmus", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    return int(stopped.value.code or 0)
+    return caller(capsys, monkeypatch, "run", "nn_inference", "g.isthmus")
 
 
 @pytest.mark.parametrize("network", [["--biases", "b.npz"], ["--biases", "only.npz", "--layers", "2, 2,1"], ["--biases", "only.npz"]])
-def test_the_same_answer(network: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_answer(network: list[str], call: Any, folder: Path) -> None:
     words = ["--inputs", "x.npy", *network, "--activation", "tanh", "--output-activation", "identity", "-o", "said.parquet", "--json"]
-    assert call(monkeypatch, folder, *words, "--memory", "10%", "--policy", "filter") == 0
-    facts = json.loads(capsys.readouterr().out)
+    done = call(*words, "--memory", "10%", "--policy", "filter")
+    assert done.code == 0, done.err
+    facts = done.json
     assert (facts["algorithm"], facts["policy"], facts["result"]) == ("nn_inference", "filter", {"inputs": 3, "layers": 3, "outputs": 1})
     with ist.open(folder / "g.isthmus") as graph:
         expected = ist.nn_inference(graph, INPUTS, [2, 2, 1], BIASES, "tanh", "identity").to_arrow()
@@ -49,11 +46,11 @@ def test_the_same_answer(network: list[str], folder: Path, monkeypatch: pytest.M
     assert found["output_4"].to_pylist() == pytest.approx(expected["output_4"].to_pylist(), rel=1e-12)
 
 
-def test_for_people(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(monkeypatch, folder, "--inputs", "x.npy") == 0
-    shown = capsys.readouterr().out
-    assert "nn_inference on g.isthmus" in shown
-    assert "outputs" in shown
+def test_for_people(call: Any) -> None:
+    done = call("--inputs", "x.npy")
+    assert done.code == 0
+    assert "nn_inference on g.isthmus" in done.out
+    assert "outputs" in done.out
 
 
 MISTAKES = [
@@ -73,13 +70,11 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("words", "code", "message"), MISTAKES)
-def test_mistakes(
-    words: list[str], code: int, message: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes(words: list[str], code: int, message: str, call: Any, folder: Path) -> None:
     (folder / "text.npy").write_text("1 2 3\n")
     (folder / "empty.npy").touch()
     np.save(folder / "objects.npy", np.array([{}, 1], object), allow_pickle=True)
     np.savez(folder / "objects.npz", biases=np.array([{}, 1], object))
     np.savez(folder / "other.npz", bias=BIASES)
-    assert call(monkeypatch, folder, *words) == code
-    assert message in " ".join(capsys.readouterr().err.split())
+    done = call(*words)
+    assert done.code == code and message in " ".join(done.err.split())

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from tests.caches import quiet, without_programs
+from tests.cli.outcome import PATIENT
 
 import isthmus as ist
 from isthmus.cli.main import main
@@ -22,7 +23,6 @@ from isthmus.link import measure
 from isthmus.link.calibrate import disk_of, recall, remember
 from isthmus.link.link import Profile
 
-COMMAND = [sys.executable, "-m", "isthmus.cli.main", "calibrate"]
 LITTLE = {"least_trial": 1 << 20, "most_trial": 3 << 20, "trial_buffer": 4 << 20, "trial_seconds": 0.001}  # small files, short portions
 KNOWN = Profile("disk at /far", 3e9, 1e5, 4096, 128, True, ((1, 1e4), (8, 2e4), (32, 5e4), (128, 1e5)), 6e9)
 PROFILE = {"name", "bandwidth", "request_rate", "block", "depth", "measured", "rates", "compaction", "break_even_gap"}
@@ -218,15 +218,16 @@ def test_interrupted(tmp_path: Path) -> None:
     """The real command, while its test file is there."""
     (tmp_path / "here").mkdir()
     environment = {**os.environ, "ISTHMUS_CACHE": str(without_programs(tmp_path / "cache"))}
-    process = subprocess.Popen([*COMMAND, tmp_path / "here"], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    end = time.monotonic() + 30
+    command = [*PATIENT, "calibrate", tmp_path / "here"]
+    process = subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    end = time.monotonic() + 60
     while not any("scratch-" in target and "deleted" in target for target in open_files(process.pid)):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < end
         time.sleep(0.005)
     assert list((tmp_path / "here").iterdir()) == [], "the test file has no name"
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=50)
     assert (process.returncode, out, quiet(err)) == (130, "", "error: interrupted; nothing was changed\n")
     assert not (tmp_path / "cache" / "links.json").exists()
 
@@ -253,7 +254,7 @@ def test_two_processes_at_once(tmp_path: Path) -> None:
     environment = {**os.environ, "ISTHMUS_CACHE": str(without_programs(tmp_path / "cache"))}
     command = [sys.executable, "-c", LITTLE_COMMAND, "calibrate", "--json", str(tmp_path)]
     both = [subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
-    told = [process.communicate(timeout=60) for process in both]
+    told = [process.communicate(timeout=100) for process in both]
     assert [process.returncode for process in both] == [0, 0]
     found = [json.loads(out) for out, _ in told]
     kept = json.loads((tmp_path / "cache" / "links.json").read_text())["disks"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -11,14 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.outcome import Outcome
+from tests.cli.outcome import PATIENT, Outcome
 
 import isthmus as ist
 from isthmus.cli.main import main
 from isthmus.policies.recipes import RECIPES
 from isthmus.runtime import public
-
-COMMAND = [sys.executable, "-m", "isthmus.cli.main"]
 
 
 @pytest.fixture(scope="module")
@@ -202,17 +201,29 @@ def test_mistakes(call: Any, arguments: list[Any], code: int, message: str) -> N
     assert message in last
 
 
+def open_files(pid: int) -> list[str]:
+    found = []
+    for file in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found.append(os.readlink(file))
+    return found
+
+
 def test_interrupted_between_recipes(stores: Path, tmp_path: Path) -> None:
     """Ctrl-C stops a comparison at once and leaves neither a page nor a scratch file."""
     arguments = ["compare", "pagerank", stores / "g.isthmus", "--tol", "1e-9", "--memory", "20%", "--rounds", "2000"]
     process = subprocess.Popen(
-        [*COMMAND, *map(str, arguments), "--report", str(tmp_path / "a.html")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ},
+        [*PATIENT, *map(str, arguments), "--report", str(tmp_path / "a.html")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    time.sleep(4)
+    end = time.monotonic() + 50
+    while not any("g.isthmus" in target for target in open_files(process.pid)):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    time.sleep(2)
     assert process.poll() is None, process.communicate()
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
     assert err.endswith("error: interrupted; nothing was changed\n")
     assert "Traceback" not in err

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.processes import process
 
 import isthmus as ist
-
-COMMAND = [sys.executable, "-m", "isthmus.cli.main"]
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     ist.ingest((["a", "b", "c"], ["b", "c", "a"], [1.5, 2.5, 3.5]), tmp_path / "g.isthmus").close()
     return tmp_path / "g.isthmus"
-
-
-def process(*arguments: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *map(str, arguments)], text=True, capture_output=True, check=False)
 
 
 def test_to_a_file(store: Path, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from tests.caches import quiet
+from tests.cli.outcome import PATIENT, slowness
 
 import isthmus as ist
 from isthmus.cli.main import main
@@ -40,9 +41,9 @@ def run(*arguments: Any) -> subprocess.CompletedProcess[str]:
 def start(target: Path, *arguments: str, wait: float = 0.4) -> subprocess.Popen[str]:
     """A command that has begun to write `target` and has worked on it for a moment."""
     process = subprocess.Popen(
-        [*COMMAND, *arguments, "-o", str(target)], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        [*PATIENT, *arguments, "-o", str(target)], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     )
-    end = time.monotonic() + 30
+    end = time.monotonic() + 80
     while not list(target.parent.glob(f".{target.name}.tmp-*")):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < end
@@ -61,16 +62,22 @@ def test_a_signal_cleans_up(tmp_path: Path, number: signal.Signals, wait: float,
         ist.generate("path", target, vertices=10).close()
     before = snapshot(target) if exists else {}
     process = start(target, *LARGE, "--overwrite", wait=wait)
-    sent = time.monotonic()
     process.send_signal(number)
-    out, err = process.communicate(timeout=20)
-    seconds = time.monotonic() - sent
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 128 + number
     assert out == ""
     assert quiet(err) == ("error: interrupted; nothing was changed\n" if number == signal.SIGINT else "")
     assert names(tmp_path) == (["g.isthmus"] if exists else [])
     assert not exists or snapshot(target) == before
-    assert seconds < 2
+
+
+@pytest.mark.alone
+def test_a_signal_ends_a_command_soon(tmp_path: Path) -> None:
+    process = start(tmp_path / "g.isthmus", *LARGE, wait=0.8)
+    sent = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert time.monotonic() - sent < 2 * slowness()
 
 
 def test_interrupted_while_putting_into_hub_order(tmp_path: Path) -> None:
@@ -79,7 +86,7 @@ def test_interrupted_while_putting_into_hub_order(tmp_path: Path) -> None:
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     assert process.returncode == 130
     assert names(tmp_path) == []
 
@@ -105,7 +112,7 @@ def test_two_commands_at_once(tmp_path: Path) -> None:
     process = start(target, *LARGE, wait=0)
     second = run("generate", "path", "--vertices", 5, "-o", target)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     assert (second.returncode, second.stdout) == (4, "")
     assert quiet(second.stderr) == f"error: {target}: another process is writing this store\n"
     assert names(tmp_path) == []
@@ -198,6 +205,7 @@ def test_an_input_that_ends_early_is_not_taken_for_an_interrupt(tmp_path: Path, 
 
 STARTING = """
 import os, signal, sys, time
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # also if the tests were started by nohup
 from isthmus.cli import signals
 signals.leave_at_once()
 os.kill(os.getpid(), getattr(signal, sys.argv[1]))
@@ -232,11 +240,9 @@ while True:
 def test_a_command_that_does_not_end_after_a_signal_is_ended() -> None:
     process = subprocess.Popen([sys.executable, "-c", STUCK], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
-    sent = time.monotonic()
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=30)  # it would sleep for a minute
     assert (process.returncode, err) == (130, "error: interrupted; the next command removes the temporary files\n")
-    assert time.monotonic() - sent < 4
 
 
 CUT_OFF = """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import statistics
 import subprocess
 import sys
@@ -14,43 +13,21 @@ from typing import Any
 
 import pytest
 from tests.caches import quiet
+from tests.cli.in_process import caller
 from tests.cli.outcome import slowness
+from tests.processes import COMMAND, on_a_terminal, process
 
 import isthmus as ist
 from isthmus.cli.console import counted, plain, rate, short_count
-from isthmus.cli.main import main
 
-COMMAND = [sys.executable, "-m", "isthmus.cli.main"]
 KEYS = {"vertices", "edges", "arcs", "directed", "weighted", "edge_bytes"}
-
-
-class Outcome:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def json(self) -> Any:
-        lines = self.out.splitlines()
-        assert len(lines) == 1
-        return json.loads(lines[0])
 
 
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Run a command in this process, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: Any) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["isthmus", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return Outcome(int(stopped.value.code or 0), *capsys.readouterr())
-
-    return run
-
-
-def process(*arguments: Any, **more: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *map(str, arguments)], text=True, capture_output=True, **more)
+    return caller(capsys, monkeypatch)
 
 
 def test_the_three_commands_of_the_issue(call: Any) -> None:
@@ -316,35 +293,15 @@ def test_a_path_that_is_no_utf8(tmp_path: Path) -> None:
     assert json.loads(process("info", name, "--json").stdout)["path"] == name
 
 
-def terminal(*arguments: Any) -> tuple[str, str]:
-    """What a command writes to standard output and to a terminal at standard error."""
-    master, slave = pty.openpty()
-    running = subprocess.Popen([*COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=slave, text=True)
-    os.close(slave)
-    shown = b""
-    while True:
-        try:
-            piece = os.read(master, 65536)
-        except OSError:  # the other side is closed
-            break
-        if not piece:
-            break
-        shown += piece
-    os.close(master)
-    assert running.stdout is not None
-    out = running.stdout.read()
-    assert running.wait() == 0
-    return out, shown.decode()
-
-
 def test_a_terminal_gets_a_progress_bar(tmp_path: Path) -> None:
-    out, shown = terminal("generate", "rmat", "--scale", 17, "-o", tmp_path / "g.isthmus", "--json")
-    assert set(json.loads(out)) >= KEYS
+    done = on_a_terminal("generate", "rmat", "--scale", 17, "-o", tmp_path / "g.isthmus", "--json")
+    shown = done.stderr
+    assert done.returncode == 0 and set(json.loads(done.stdout)) >= KEYS
     assert "reading" in shown or "sorting" in shown
     assert "edges/s" in shown or "arcs/s" in shown
     assert "\x1b[" in shown
-    _, shown = terminal("verify", tmp_path / "g.isthmus")
-    assert "checksums" in shown or "structure" in shown
+    done = on_a_terminal("verify", tmp_path / "g.isthmus")
+    assert done.returncode == 0 and ("checksums" in done.stderr or "structure" in done.stderr)
 
 
 def test_no_terminal_no_progress_bar(tmp_path: Path) -> None:

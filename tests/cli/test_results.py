@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.cli.in_process import caller
+from tests.processes import process
 
 import isthmus as ist
 
@@ -44,11 +43,11 @@ def test_the_largest_components(call: Any) -> None:
 
 
 def test_results_go_to_standard_output_and_the_rest_does_not(tmp_path: Path, call: Any) -> None:
-    words = [sys.executable, "-m", "isthmus.cli.main", "run", "sssp", "g.isthmus", "--source", "b", "-o", "-"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path)
+    words = ["run", "sssp", "g.isthmus", "--source", "b", "-o", "-"]
+    done = process(*words, check=True, cwd=tmp_path)
     assert done.stdout.splitlines() == ['"vertex","distance"', '"a",1', '"b",0', '"c",', '"d",', f'"{LONG}",2']
     assert "sssp on g.isthmus" in done.stderr and "every edge counts as 1" in done.stderr
-    done = subprocess.run([*words, "--quiet"], capture_output=True, text=True, check=True, cwd=tmp_path)
+    done = process(*words, "--quiet", check=True, cwd=tmp_path)
     assert done.stderr == "" and len(done.stdout.splitlines()) == 6
 
 

@@ -196,7 +196,7 @@ def test_a_damaged_block_is_found(call: Any, tmp_path: Path) -> None:
 
 
 def process(*arguments: Any, **more: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *map(str, arguments)], text=True, capture_output=True, timeout=60, **more)
+    return subprocess.run([*COMMAND, *map(str, arguments)], text=True, capture_output=True, timeout=110, **more)
 
 
 def on_a_terminal(*arguments: Any) -> str:
@@ -214,7 +214,7 @@ def on_a_terminal(*arguments: Any) -> str:
             break
         shown += part
     os.close(near)
-    assert running.wait(30) == 0
+    assert running.wait(60) == 0
     return shown.decode(errors="replace")
 
 

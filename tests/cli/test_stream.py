@@ -19,13 +19,13 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from tests.cli.outcome import Outcome
+from tests.cli.outcome import PATIENT, Outcome
 
 import isthmus as ist
 from isthmus.cli.main import main
 from isthmus.stream.live import Live
 
-COMMAND = [sys.executable, "-m", "isthmus.cli.main", "stream"]
+COMMAND = [*PATIENT, "stream"]
 CHANGES = "op,source,target,weight,time\ninsert,0,700,3,10\ninsert,700,701,1,11\ndelete,0,700,,12\n"
 ONE = '{"op":"insert","source":1,"target":2}\n'
 
@@ -206,10 +206,7 @@ def test_a_pipe_that_stays_open_and_signals(stores: Path, tmp_path: Path) -> Non
                 process.stdin.flush()
                 assert process.stdout.readline().startswith(b"batch %d: 1 change in " % batch)
             process.send_signal(number)
-            end = time.monotonic() + 10
-            while process.poll() is None and time.monotonic() < end:
-                time.sleep(0.01)
-            assert process.returncode == 128 + number
+            assert process.wait(60) == 128 + number
             err = process.stderr.read().decode()
             process.stdin.close()
         kept = f"error: interrupted; 2 batches applied in memory, their changes are in {tmp_path / 'c'}; no store was changed\n"
@@ -248,7 +245,7 @@ def test_a_log(call: Any, stores: Path, tmp_path: Path) -> None:
 
 @pytest.mark.timeout(300)
 def test_killed_again_and_again_it_ends_as_if_it_was_not(call: Any, stores: Path, tmp_path: Path) -> None:
-    assert call("make-workload", "g.isthmus", "--batches", 60, "--size", 10, "--seed", 3, "-o", tmp_path / "w.parquet").code == 0
+    assert call("make-workload", "g.isthmus", "--batches", 200, "--size", 10, "--seed", 3, "-o", tmp_path / "w.parquet").code == 0
     updates = ["--program", "sssp:source=0", "--updates", str(tmp_path / "w.parquet")]
     arguments = [str(stores / "g.isthmus"), "--log", str(tmp_path / "log"), "--log-size", "2kB", *updates]
     draw, told = random.Random(1), 0
@@ -262,9 +259,9 @@ def test_killed_again_and_again_it_ends_as_if_it_was_not(call: Any, stores: Path
             assert b"Traceback" not in process.stderr.read()
         assert numbers[0] > told and numbers == list(range(numbers[0], numbers[-1] + 1)), "none is told twice"
         told = numbers[-1]
-    assert told < 60
+    assert told < 200
     last = call(*arguments, "--check", "-o", tmp_path / "killed.isthmus", "--json")
-    assert last.code == 0 and last.json["check"]["ok"] and last.json["log"]["batch"] == 60
+    assert last.code == 0 and last.json["check"]["ok"] and last.json["log"]["batch"] == 200
     assert told <= last.json["log"]["recovered"]["batch"] <= told + 1, "at most the one that was being applied is there untold"
     assert call("g.isthmus", *updates, "-o", tmp_path / "whole.isthmus").code == 0
     with ist.open(tmp_path / "killed.isthmus") as killed, ist.open(tmp_path / "whole.isthmus") as whole:
@@ -277,7 +274,7 @@ def test_a_reader_that_goes_away(stores: Path) -> None:
         process.stdout.close()
         process.stdin.write(ONE.encode())
         process.stdin.close()
-        assert process.wait(20) == 1
+        assert process.wait(60) == 1
         assert process.stderr.read().decode() in ("", "error: input or output: Broken pipe\n"), "as typer does it, or as we do"
 
 

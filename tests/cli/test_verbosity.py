@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -12,10 +11,9 @@ from typing import Any
 
 import pytest
 from tests.cli.in_process import caller
+from tests.processes import on_a_terminal, process
 
 import isthmus as ist
-
-COMMAND = [sys.executable, "-m", "isthmus.cli.main"]
 
 
 @pytest.fixture
@@ -52,19 +50,8 @@ def test_verbose_logs_on_standard_error(call: Any) -> None:
 
 def in_terminal(*words: str, **environment: str) -> str:
     """What a command writes to a terminal."""
-    ours, theirs = pty.openpty()
     usual = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
-    process = subprocess.Popen([*COMMAND, *words], stdout=theirs, stderr=theirs, env={**usual, "TERM": "xterm-256color", **environment})
-    os.close(theirs)
-    text = b""
-    try:
-        while part := os.read(ours, 4096):
-            text += part
-    except OSError:  # the other end is closed
-        pass
-    os.close(ours)
-    process.wait(60)
-    return text.decode()
+    return on_a_terminal(*words, both=True, env={**usual, "TERM": "xterm-256color", **environment}).stderr
 
 
 def test_colours_are_for_terminals(call: Any) -> None:
@@ -72,7 +59,7 @@ def test_colours_are_for_terminals(call: Any) -> None:
     assert colour.search(in_terminal("info", "p.isthmus"))
     assert not colour.search(in_terminal("info", "p.isthmus", NO_COLOR="1"))
     assert colour.search(in_terminal("info", "none.isthmus")), "the word error"
-    piped = subprocess.run([*COMMAND, "info", "p.isthmus"], capture_output=True, text=True, check=True)
+    piped = process("info", "p.isthmus", check=True)
     assert "\x1b" not in piped.stdout + piped.stderr
     assert call("--version").out == f"isthmus {ist.__version__}\n"
 

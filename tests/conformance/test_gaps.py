@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from tests import cases as kinds
 from tests.conformance.test_conformance import assert_same, tight
 from tests.conformance.test_more import MORE, SLOW, Places
+from tests.covering import covering, missed
 from tests.gaps import gapped
 
 import isthmus as ist
@@ -22,7 +24,7 @@ CASES = {case.name: case for case in kinds.cases() if case.name in NAMES}
 PROGRAMS = {program.name: program for program in kinds.PROGRAMS}
 FARS: dict[str, dict[str, Any]] = {"ram": {"far": "ram"}, "model": {"device": "model:rtx2080ti"}}
 WAYS = list(itertools.product(kinds.RECIPES, FARS, ("1%", "50%"), (1, 2), ("natural", "hub")))
-STRIDE = 37
+WAYS_EACH = 2
 
 
 def case_of(name: str) -> kinds.Case:
@@ -34,22 +36,32 @@ def case_of(name: str) -> kinds.Case:
     return case
 
 
-def ways(start: int) -> Iterator[tuple[str, dict[str, Any]]]:
+PAIRS = [(c.name, p.name) for c in CASES.values() for p in kinds.PROGRAMS if c.weighted or not p.weights]
+FURTHER = [(name, program) for name in CASES for program in MORE if (name, program) not in SLOW]
+
+
+@functools.cache
+def chosen() -> dict[Any, list[Any]]:
+    return covering([*PAIRS, *FURTHER], WAYS, WAYS_EACH)
+
+
+def test_all_pairs_of_choices_meet() -> None:
+    assert missed([*PAIRS, *FURTHER], WAYS, chosen()) == set()
+
+
+def ways(name: str, program: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Orders and options: everything near, and some of the ways from far."""
     yield "natural", {}
     yield "hub", {"threads": 1}
-    for recipe, far, budget, threads, order in WAYS[start % STRIDE :: STRIDE]:
+    for recipe, far, budget, threads, order in chosen()[name, program]:
         yield order, {"policy": recipe, "memory": budget, "threads": threads, **FARS[far]}
-
-
-PAIRS = [(c.name, p.name) for c in CASES.values() for p in kinds.PROGRAMS if c.weighted or not p.weights]
 
 
 @pytest.mark.usefixtures("tight")
 @pytest.mark.parametrize(("name", "program"), PAIRS)
 def test_programs_of_the_suite(name: str, program: str) -> None:
     case = case_of(name)
-    for order, how in ways(list(CASES).index(name) * 5 + list(PROGRAMS).index(program)):
+    for order, how in ways(name, program):
         try:
             assert_same(PROGRAMS[program].run(case, case.graphs[order], **how), PROGRAMS[program], case)
         except Exception as error:
@@ -58,12 +70,12 @@ def test_programs_of_the_suite(name: str, program: str) -> None:
 
 
 @pytest.mark.usefixtures("tight")
-@pytest.mark.parametrize(("name", "program"), [(name, program) for name in CASES for program in MORE if (name, program) not in SLOW])
+@pytest.mark.parametrize(("name", "program"), FURTHER)
 def test_further_programs(name: str, program: str) -> None:
     case = case_of(name)
     places, (run, read, expect) = Places(case), MORE[program]
     expected = expect(places)
-    for order, how in ways(list(CASES).index(name) * 7 + list(MORE).index(program)):
+    for order, how in ways(name, program):
         assert read(run(places, case.graphs[order], **how)) == expected, (order, how)
 
 

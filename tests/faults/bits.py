@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.faults.log import BATCHES, Scenario, Streams, edges
+from tests.faults.log_streams import BATCHES, Scenario, Streams, edges
 
 import isthmus as ist
 from isthmus.stream import frames, segments

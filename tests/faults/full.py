@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.faults import log, writing
+from tests.faults import forks, log_streams, writing
 
 import isthmus as ist
 
@@ -88,21 +88,21 @@ def commands(folder: Path, step: int, ends: collections.Counter[str]) -> Iterato
 
 def streams(folder: Path, step: int, ends: collections.Counter[str]) -> Iterator[str]:
     """The problems of streams with a log."""
-    known = log.Streams(folder / "streams")
-    for scenario in log.SCENARIOS:
+    known = log_streams.Streams(folder / "streams")
+    for scenario in log_streams.SCENARIOS:
         for pages in range(0, MOST, step):
             with mounted(folder) as disk:
                 here = disk.path / "here"
                 if scenario.begun >= 0:
                     shutil.copytree(known.template(scenario), here)
                 disk.shrink(pages)
-                shared, said, hung = log.forked(known, scenario, here, log.Fault(-1), "")
+                shared, said, hung = forks.forked(known, scenario, here, forks.Fault(-1), "")
                 disk.grow()
-                found = [f"a traceback: {said}"] if shared.end == log.BROKEN else ["it hung"] if hung else []
+                found = [f"a traceback: {said}"] if shared.end == forks.BROKEN else ["it hung"] if hung else []
                 found += known.problems(here, shared.acknowledged)
             yield from (f"{scenario.name}, {pages} pages: {problem}" for problem in found)
-            ends["done" if shared.end == log.DONE else "refused"] += 1
-            if shared.end == log.DONE:
+            ends["done" if shared.end == forks.DONE else "refused"] += 1
+            if shared.end == forks.DONE:
                 break
         else:
             yield f"{scenario.name}: {MOST} pages are not enough"

@@ -17,9 +17,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.processes import COMMAND
+
 BESIDE = 250e6  # bytes for interpreter, libraries, compiled code and output buffers
 LIMIT = 300  # seconds for a command
-COMMAND = [sys.executable, "-m", "isthmus.cli.main"]
 RECIPES = ("auto", "filter", "emogi", "subway", "unified", "grus", "hytgraph", "scaph")
 OUTPUTS = (None, "parquet", "csv", "npy")
 WEIGHTED, SOURCED = {"sssp", "widest_path", "minimum_spanning_forest"}, {"bfs", "sssp", "widest_path", "php", "personalized_pagerank"}

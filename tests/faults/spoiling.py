@@ -51,7 +51,9 @@ def bases(folder: Path) -> list[Base]:
     ]
 
 
-def made(folder: Path, name: str, directed: bool, weights: Any, ids: str, order: str, layered: bool = False) -> Base:
+def made(
+    folder: Path, name: str, directed: bool, weights: Any, ids: str, order: str, layered: bool = False, parallel: str = "keep"
+) -> Base:
     paths = [folder / f"{name}.isthmus", folder / f"{name}-other.isthmus"]
     for seed, path in enumerate(paths):
         random = np.random.default_rng(seed)
@@ -64,7 +66,7 @@ def made(folder: Path, name: str, directed: bool, weights: Any, ids: str, order:
         if weights is not None:
             columns["weight"] = random.integers(1, 100, m).astype(weights)
         kind = None if weights is None else np.dtype(weights).name
-        ist.ingest(pa.table(columns), path, directed=directed, order=order, weight_dtype=kind).close()
+        ist.ingest(pa.table(columns), path, directed=directed, order=order, weight_dtype=kind, parallel=parallel).close()
     return Base(name, *paths, directed, weights is not None, layered, named(np.array([0]), ids)[0])
 
 

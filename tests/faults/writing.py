@@ -38,7 +38,7 @@ ERRORS = (errno.ENOSPC, errno.EIO, errno.EROFS, errno.EDQUOT)
 IN_PLACE = "the new contents are there"  # said if a rename can neither be synced nor undone, as all calls fail
 MAY_BE_DONE = (0, 130, 143, -signal.SIGKILL)  # exit codes: a signal may come after the end of the work
 READS = ("read", "pread64", "preadv", "newfstatat", "fstat", "statx", "getdents64", "lseek", "openat")
-PATIENCE = 20.0  # seconds until a command counts as hanging
+PATIENCE = 60.0  # seconds until a command counts as hanging
 SOON = 1.5  # seconds for a command to end after a signal; 1 s of its own, the rest for a busy machine
 
 

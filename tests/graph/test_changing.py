@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import isthmus as ist
+from isthmus.errors import StoreError
+from isthmus.graph import mirror
 from isthmus.graph.change import Edits
 from isthmus.graph.changing import ChangingGraph
+from isthmus.graph.manifest import Manifest
+from isthmus.graph.writer import StoreWriter
 from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
 
 
@@ -169,3 +174,81 @@ def test_algorithms_run_on_the_current_snapshot(how: dict[str, Any]) -> None:
             one, other = (getattr(ist, name)(each, *given, **options) for each, options in ((graph, how), (frozen, {})))
             assert one.vertices.tolist() == other.vertices.tolist()
             assert np.allclose(one.filled().astype(float), other.filled().astype(float), atol=1e-5), name
+
+
+# Forged stores
+
+Lists = dict[int, list[int]]  # targets by vertex
+
+
+def forged(path: Path, n: int, out: Lists, into: Lists | None) -> Path:
+    """A store with right checksums and any lists; None: undirected."""
+    arcs = sum(map(len, out.values()))
+    with StoreWriter(path) as writer:
+        for side, lists in (("out", out), ("in", into)):
+            if lists is None:
+                continue
+            offsets = np.concatenate([[0], np.cumsum([len(lists.get(v, [])) for v in range(n)])])
+            targets = np.array([target for v in sorted(lists) for target in lists[v]], np.uint32)
+            for name, array in ((f"{side}.offsets", offsets), (f"{side}.targets", targets)):
+                writer.section(name, array.dtype, array.size)
+                writer.append(name, array)
+        writer.commit(Manifest(n, arcs // (1 if into else 2), arcs, into is not None, False, "dense", in_edges=into is not None))
+    return path
+
+
+DIFFER = "vertices cannot be removed: in-edges and out-edges differ; run isthmus verify"
+TWICE = "vertices cannot be removed: a list has an edge twice; run isthmus verify"
+FORGED: dict[str, tuple[Lists, Lists | None, str]] = {
+    "other arcs": ({0: [*range(4000, 5000)]}, {1: [*range(2, 1002)]}, DIFFER),
+    "as many arcs at each vertex": ({0: [4999], 1: [3000]}, {3000: [0], 4999: [1]}, DIFFER),
+    "one arc to the last vertex": ({0: [1, 4999], 1: [2]}, {1: [0], 2: [0, 1]}, DIFFER),
+    "one direction": ({0: [1, 4999], 1: [0, 2]}, None, "vertices cannot be removed: edges are in one direction only; run isthmus verify"),
+    "twice": ({0: [4999, 4999]}, {4999: [0, 0]}, TWICE),
+    "twice, undirected": ({0: [4999, 4999], 4999: [0, 0]}, None, TWICE),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_store_whose_lists_do_not_mirror_each_other_leads_no_kernel_astray(name: str, tmp_path: Path) -> None:
+    """Arcs to removed vertices are looked for among their in-edges; others would stay in the out-edges, and lead nowhere."""
+    out, into, message = FORGED[name]
+    with ist.open(forged(tmp_path / "g.isthmus", 5000, out, into)) as base, ist.stream(base, [ist.BFS(source=0)]) as live:
+        before = live["bfs"].filled().tolist()
+        for _ in range(2):
+            with pytest.raises(StoreError, match=f"g.isthmus: {message}"):
+                live.apply(remove_vertices=[*range(3000, 5000)])
+        assert (live.number, live.graph.vertices) == (0, 5000) and live["bfs"].filled().tolist() == before
+        live.apply(inserts=[(7, 8)])
+        assert ist.bfs(live.graph, 7).filled()[8] == 1, "what is left to do works"
+
+
+def test_an_edge_in_one_list_only_cannot_be_deleted(tmp_path: Path) -> None:
+    with ist.open(forged(tmp_path / "g.isthmus", 10, {0: [5], 1: [6]}, {5: [1], 6: [0]})) as base, ChangingGraph(base, 1) as graph:
+        with pytest.raises(StoreError, match=r"is in one of its two lists only.* run isthmus verify"):
+            graph.apply(edits([(DELETE, 0, 5, 0)]))
+        assert graph.number == 0 and graph.neighbors(0).tolist() == [5]
+
+
+@pytest.mark.parametrize("length", [3, 16, 20, 64, 70, 200])
+def test_a_list_that_has_an_edge_twice_is_searched_within_its_bounds(tmp_path: Path, length: int) -> None:
+    """The places of all matches in a step are added up, so that two lead elsewhere, unless that is noticed."""
+    out = {0: [*range(2, length), *[length] * 3]}
+    into: Lists = {v: [0] for v in range(2, length)} | {length: [0] * 3}
+    with ist.open(forged(tmp_path / "g.isthmus", 300, out, into)) as base, ChangingGraph(base, 1) as graph:
+        for left in (2, 1, 0):
+            assert graph.apply(edits([(DELETE, 0, length, 0)])).counts["deleted"] == 1
+            assert sorted(graph.neighbors(0).tolist()) == [*range(2, length), *[length] * left]
+            assert graph.predecessors(length).tolist() == [0] * left
+        assert graph.apply(edits([(DELETE, 0, length, 0)])).counts["missing"] == 1
+
+
+def test_sound_lists_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks, fault = [], mirror.fault
+    monkeypatch.setattr(mirror, "fault", lambda *given: looks.append(1) or fault(*given))
+    with ChangingGraph(ist.generate("rmat", scale=8, directed=True)) as graph:
+        graph.apply(edits([(INSERT, 1, 2, 0), (DELETE, 3, 4, 0)]))
+        assert looks == []
+        for v in (7, 200, 13):
+            graph.apply(edits([], removed=np.array([v])))
+        assert looks == [1]

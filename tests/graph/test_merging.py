@@ -148,13 +148,22 @@ def test_a_folder_that_cannot_be_written(changed: Any, tmp_path: Path) -> None:
 
 def test_a_lock_that_another_merge_is_about_to_take_is_left_alone(changed: Any, tmp_path: Path) -> None:
     """Its file is there before it is locked. Whoever took it then made that merge fail."""
-    lock = tmp_path / f".{merging.NAME}12345-abcd.isthmus.lock"
+    lock = tmp_path / f".{merging.NAME}{os.getppid()}-abcd.isthmus.lock"
     lock.touch()
     merging.sweep(tmp_path)
     assert lock.exists()
     os.utime(lock, (0, 0))
     merging.sweep(tmp_path)
-    assert not lock.exists(), "its writer was killed"
+    assert not lock.exists(), "it did not take it"
+
+
+def test_a_fresh_lock_of_a_process_that_has_ended_is_removed(tmp_path: Path) -> None:
+    process = subprocess.Popen(["true"])
+    process.wait()
+    lock = tmp_path / f".{merging.NAME}{process.pid}-abcd.isthmus.lock"
+    lock.touch()
+    merging.sweep(tmp_path)
+    assert not lock.exists()
 
 
 def test_a_graph_in_another_order_is_saved_though_its_folder_cannot_be_written_to(changed: Any, tmp_path: Path) -> None:

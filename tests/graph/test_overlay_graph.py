@@ -196,6 +196,16 @@ def test_negative_weights_are_counted(tmp_path: Path) -> None:
         assert far.negative_arcs == 0 and not far.snapshot.negative_weights
 
 
+def test_an_unweighted_store_that_claims_negative_weights(tmp_path: Path) -> None:
+    with StoreWriter(tmp_path / "g.isthmus") as writer:
+        for name, array in (("out.offsets", np.array([0, 1, 2])), ("out.targets", np.array([1, 0], np.uint32))):
+            writer.section(name, array.dtype, array.size)
+            writer.append(name, array)
+        writer.commit(Manifest(2, 1, 2, False, False, "dense", negative_weights=True))
+    with ist.open(tmp_path / "g.isthmus") as base, OverlayGraph(base, 1) as far:
+        assert far.negative_arcs == 0 and ist.bfs(far, 0).filled().tolist() == [0, 1]
+
+
 def test_a_store_whose_in_edges_are_others_leads_no_kernel_astray(tmp_path: Path) -> None:
     """Its checksums are right. Arcs to removed vertices are looked for among their in-edges, and stay in the out-edges."""
     n, far = 5000, np.arange(4000, 5000, dtype=np.uint32)

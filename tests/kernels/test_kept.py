@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import disks
 
 from isthmus.kernels import kept
 
@@ -126,11 +126,7 @@ def test_every_byte_counts(folder: Path) -> None:
 
 
 def test_a_full_disk_leaves_nothing(folder: Path) -> None:
-    folder.mkdir(0o700, parents=True)
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs", folder]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("cannot mount a small file system here")
-    try:
+    with disks.mounted(folder, "size=64k,mode=700"):
         kept.write(NAME, b"small")
         for _ in range(2):
             with pytest.raises(OSError) as failure:
@@ -138,11 +134,9 @@ def test_a_full_disk_leaves_nothing(folder: Path) -> None:
             assert failure.value.errno == errno.ENOSPC
         assert [path.name for path in folder.iterdir()] == [NAME]
         assert kept.read(NAME) == b"small"
-        subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+        disks.make_read_only(folder)
         assert kept.trouble() == f"{folder} cannot be written"
         assert kept.read(NAME) == b"small"
-    finally:
-        subprocess.run(["umount", "-l", folder], check=True)
 
 
 def test_where_no_folder_can_be_made(folder: Path) -> None:

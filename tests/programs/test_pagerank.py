@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests import oracles
 from tests.naive import clean
 from tests.programs.races import MOVING, overlapping
-from tests.programs.ways import HOW, columns, skewed, tight_ways
+from tests.programs.ways import BUDGETS, HOW, columns, skewed, tight_ways
 
 import isthmus as ist
 from isthmus.errors import OptionError
@@ -203,8 +203,9 @@ def test_from_disk_in_pieces_smaller_than_a_hub(directed, weighted, tmp_path, si
     edges += [(v % n, n + v % 50, 2.0 if weighted else None) for v in range(300)]
     expected = oracles.pagerank(clean(edges, range(n + 60), directed=directed), weight=weighted)
     for graph, how in tight_ways(edges, n + 60, directed, tmp_path, sized):
-        for tol in (1e-3, 1e-6, 1e-9):
-            assert_within(ist.pagerank(graph, tol=tol, weight=weighted, **how), expected, tol)
+        place = ("filter", "emogi", "auto").index(how["policy"]) + list(BUDGETS).index(how["memory"])
+        tol = (1e-3, 1e-6, 1e-9)[place % 3]  # each meets every recipe, every budget and both orders
+        assert_within(ist.pagerank(graph, tol=tol, weight=weighted, **how), expected, tol)
 
 
 def test_from_disk_in_place_without_a_pass_more_than_allowed(tmp_path):

@@ -65,12 +65,19 @@ def small_sizes(sized: Any) -> None:
     sized(smallest_partition=4096, least_buffer=1024, few_edges=16, alone=64, piece=300, smallest_queue=3)
 
 
+BUDGETS: dict[str | None, dict[str, Any]] = {"1%": {"threads": 2}, "30%": {"threads": 1, "far": "ram"}, None: {"threads": 2}}
+# Every recipe meets every budget; recipes and budgets meet both orders.
+TIGHT = {
+    "natural": [("filter", "1%"), ("filter", None), ("emogi", "30%"), ("auto", None)],
+    "hub": [("filter", "30%"), ("emogi", "1%"), ("emogi", None), ("auto", "1%"), ("auto", "30%")],
+}
+
+
 def tight_ways(edges: Edges, n: int, directed: bool, folder: Any, sized: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Graphs, in both orders and on disk, and ways to run on them with the sizes above."""
     small_sizes(sized)
-    for order in ("natural", "hub"):
+    for order, ways in TIGHT.items():
         graph = ist.ingest(columns(edges), folder / f"{order}-{directed}.isthmus", vertices=n, directed=directed, order=order)
-        for policy in ("filter", "emogi", "auto"):
-            for memory, threads, far in (("1%", 2, "auto"), ("30%", 1, "ram"), (None, 2, "auto")):
-                yield graph, {"policy": policy, "memory": memory, "threads": threads, "far": far}
+        for policy, memory in ways:
+            yield graph, {"policy": policy, "memory": memory, **BUDGETS[memory]}
         graph.close()

@@ -13,9 +13,9 @@ import isthmus as ist
 from isthmus.errors import BudgetError, OptionError
 from isthmus.kernels.cuda import shim
 from isthmus.link.cuda import CudaLink
-from isthmus.runtime import cuda, device
+from isthmus.runtime import cuda, desk, device
 
-RECIPES = ("filter", "subway", "emogi", "scaph", "hytgraph", "auto")
+RECIPES = ("filter", "subway", "emogi", "unified", "grus", "scaph", "hytgraph", "auto")
 
 
 @pytest.fixture
@@ -118,6 +118,31 @@ def test_networks_run_there_too(use: Any) -> None:
     assert card.held == {}
 
 
+@pytest.mark.parametrize(("recipe", "advice", "prefetches"), [
+    ("unified", "", False), ("unified:read-mostly", "read-mostly", False), ("unified:preferred-location", "preferred-location", False),
+    ("unified:prefetch+read-mostly", "read-mostly", True), ("unified:prefetch", "", True), ("grus", "accessed-by", True),
+])  # fmt: skip
+def test_managed_edges_are_advised_and_prefetched_before_kernels_read_them(
+    use: Any, graph: Any, recipe: str, advice: str, prefetches: bool
+) -> None:
+    card = use()
+    expected = ist.sssp(graph, 1).filled()
+    how = {**HOW, "policy": recipe, "memory": "30%", "threads": 1}
+    result = ist.sssp(graph, 1, **how)
+    assert np.array_equal(result.filled(), expected)
+    assert card.advice == [(graph.arcs * 4, advice)]
+    kinds = [work.kind for work in card.done]
+    assert ("prefetch" in kinds) == prefetches
+    assert "copy" not in kinds or "prefetch" not in kinds[kinds.index("launch") :]
+    model = ist.sssp(graph, 1, **{**how, "device": "model:rtx2080ti"}).summary()
+    assert (result.summary()["transfer"], result.summary()["engines"]) == (model["transfer"], model["engines"])
+    if recipe == "unified:prefetch":  # all pages, whatever fits
+        assert sum(work.bytes for work in card.done if work.kind == "prefetch") == graph.edge_bytes
+    assert "pages, faults and evictions are modelled: a GPU does not report them" in result.trace.notes
+    copied = sum(work.bytes for work in card.record_of if work.kind == "copy" and work.writes[0].dtype == np.uint8)
+    assert copied == 0 and card.held == {}
+
+
 def test_a_small_card_has_a_small_budget(use: Any, graph: Any) -> None:
     use(bytes=device.SPARE + 4000)
     with pytest.raises(BudgetError, match="needs at least"):
@@ -126,8 +151,6 @@ def test_a_small_card_has_a_small_budget(use: Any, graph: Any) -> None:
 
 def test_what_does_not_run_there_yet_is_refused(use: Any, graph: Any) -> None:
     use()
-    with pytest.raises(OptionError, match=r"^policy: unified reads pages of managed memory, which does not run on a GPU yet"):
-        ist.bfs(graph, 1, **{**HOW, "policy": "unified"})
     with pytest.raises(OptionError, match=r"^device: cuda:0: streams do not run on a GPU yet; device='cpu' runs here"):
         ist.stream(graph, [ist.SSSP(source=1)], device="cuda:0")
 
@@ -160,3 +183,80 @@ def test_views_of_the_state_are_refused_and_the_arrays_themselves_exchanged() ->
     fresh = (np.ones(20),)
     cuda.exchange(program, state, fresh)
     assert program.half is state.arrays[0] is fresh[0]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with ist.ingest(columns(skewed()), tmp_path_factory.mktemp("disk") / "g.isthmus", vertices=400) as store:
+        yield store
+
+
+@pytest.mark.parametrize("recipe", [recipe for recipe in RECIPES if recipe not in ("unified", "grus")])
+@pytest.mark.parametrize("memory", ["1%", None])
+def test_a_store_larger_than_host_memory_is_read_from_disk(use: Any, store: Any, sized: Any, recipe: str, memory: Any) -> None:
+    card = use()
+    sized(pinned=4096)
+    how = {**HOW, "policy": recipe, "memory": memory}
+    for name in ("sssp", "weakly_connected_components", "pagerank"):
+        arguments = (1,) if name == "sssp" else ()
+        expected = getattr(ist, name)(store, *arguments, device="cpu")
+        result = getattr(ist, name)(store, *arguments, **how, far="disk")
+        assert np.allclose(result.filled(), expected.filled(), atol=1e-5), name
+        assert [note for note in result.trace.notes if note.startswith("edges are read from disk through 65.5 kB of page-locked memory")]
+        assert card.held == {}
+    if recipe == "filter":
+        model = ist.sssp(store, 1, **{**how, "device": "model:rtx2080ti"}).summary()
+        assert ist.sssp(store, 1, **how, far="disk").summary()["transfer"] == model["transfer"]
+
+
+def test_the_host_s_memory_decides_where_edges_come_from(use: Any, store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    use()
+    said = "of page-locked memory for each reader"
+    for free, far, from_disk in ((1 << 40, "auto", False), (store.edge_bytes, "auto", True), (store.edge_bytes, "ram", False)):
+        monkeypatch.setattr(desk, "available", lambda free=free: free)
+        notes = ist.sssp(store, 1, **HOW, far=far).trace.notes
+        assert any(said in note for note in notes) == from_disk
+    with pytest.raises(OptionError, match=r"^policy: pages of managed memory need all edges in host memory"):
+        ist.sssp(store, 1, **{**HOW, "policy": "unified"}, far="disk")
+
+
+def test_edges_on_disk_need_a_store_and_no_modelled_device(use: Any, graph: Any, store: Any) -> None:
+    use()
+    with pytest.raises(OptionError, match=r"^far: expected a graph in a store, and no modelled device, for far='disk'; got <Graph"):
+        ist.bfs(graph, 1, **HOW, far="disk")
+    with pytest.raises(OptionError, match=r"got device model:rtx2080ti, whose edges are in host memory"):
+        ist.bfs(store, 1, device="model:rtx2080ti", far="disk")
+    with pytest.raises(OptionError, match=r"^far: expected auto, ram or disk, got 'tape'"):
+        ist.bfs(store, 1, far="tape")
+    assert ist.bfs(store, 1, device="cpu", far="disk").summary()["device"] == "cpu"
+
+
+@pytest.mark.parametrize("recipe", ["filter", "subway", "emogi"])
+def test_memory_between_disk_and_gpu_is_freed_whichever_allocation_fails(use: Any, store: Any, recipe: str) -> None:
+    card = use()
+    how = {**HOW, "policy": recipe, "far": "disk"}
+    ist.sssp(store, 1, **how)
+    most = card.taken
+    for count in range(0, most, max(1, most // 8)):
+        card = use(fails_at=count)
+        with pytest.raises(BudgetError, match="not enough GPU memory"):
+            ist.sssp(store, 1, **how)
+        assert card.held == {}
+
+
+@pytest.mark.parametrize("recipe", ["filter", "emogi", "hytgraph"])
+@pytest.mark.parametrize("memory", ["1%", None])
+def test_values_and_parents_agree(use: Any, graph: Any, recipe: str, memory: Any) -> None:
+    """Every reached vertex but the source has a parent, along an edge that makes its distance."""
+    card = use()
+    for search in (ist.bfs, ist.sssp):
+        result = search(graph, 1, predecessors=True, **{**HOW, "policy": recipe, "memory": memory})
+        expected = search(graph, 1, device="cpu").filled()
+        distance, tree = result.filled(), result["predecessor"]
+        assert np.array_equal(distance, expected)
+        for v, u in enumerate(tree):
+            if u is None:
+                assert v == 1 or distance[v] == np.iinfo(np.int64).max
+            else:
+                assert graph.has_edge(int(u), v) and distance[u] < distance[v]
+    assert card.held == {}

@@ -45,5 +45,6 @@ def test_all_devices_are_listed(gpus: Any) -> None:
     assert "12.3 GB/s over the link" in found["model:rtx2080ti"].what
     gpus(shim.Found(0, "RTX", (8, 6)), shim.Found(1, "Old", (6, 1), "too old"))
     found = {each.device: each for each in listed()}
-    assert found["cuda:0"].as_dict() == {"device": "cuda:0", "what": "RTX, compute capability 8.6", "trouble": "", "usable": True}
+    what = "RTX, compute capability 8.6; not measured, so auto does not choose it"
+    assert found["cuda:0"].as_dict() == {"device": "cuda:0", "what": what, "trouble": "", "usable": True}
     assert not found["cuda:1"].usable

@@ -13,7 +13,7 @@ from isthmus.kernels.compiling import COMPILING, PREPARING
 from isthmus.programs.bfs import BFS
 from isthmus.runtime import execute
 
-PAUSE = 0.25
+PAUSE = 0.6
 
 
 @pytest.fixture(scope="module")

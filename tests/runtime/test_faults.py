@@ -13,7 +13,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +20,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests import sides
+from tests.cli.outcome import PATIENT, slowness
 
 import isthmus as ist
 from isthmus.errors import StoreError
@@ -50,16 +51,16 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     """No thread and no open file outlives a run, however it ended; and a run that hangs ends the tests with a traceback."""
-    faulthandler.dump_traceback_later(90, exit=True)
+    faulthandler.dump_traceback_later(115, exit=True)
     gc.collect()  # what other tests have forgotten
-    threads, files = threading.active_count(), set(os.listdir("/proc/self/fd"))
+    threads, files = sides.our_threads(), set(os.listdir("/proc/self/fd"))
     yield
     faulthandler.cancel_dump_traceback_later()
     gc.collect()  # the traceback of an error holds what its frames do
-    end = time.monotonic() + 2
-    while threading.active_count() > threads and time.monotonic() < end:
+    end = time.monotonic() + 20
+    while not sides.our_threads() <= threads and time.monotonic() < end:
         time.sleep(0.01)
-    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("isthmus")] == []
+    assert sides.our_threads() <= threads
     assert [name for name in links(Path("/proc/self/fd"), files) if "g.isthmus" in name] == []
 
 
@@ -119,7 +120,7 @@ def test_an_error_in_the_reader(own: Any, policy: str, threads: int, monkeypatch
     start = time.monotonic()
     with pytest.raises(StoreError, match="cannot read at byte 4096: Input/output error"):
         ist.pagerank(own, memory="5%", policy=policy, threads=threads)
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < 60
     own.close()
 
 
@@ -162,11 +163,11 @@ def test_an_error_in_whoever_watches(own: Any, policy: str) -> None:
 
 def test_runs_do_not_pile_up_threads_or_files(own: Any) -> None:
     gc.collect()  # files that other tests have forgotten
-    files = len(os.listdir("/proc/self/fd"))
+    files, threads = len(os.listdir("/proc/self/fd")), sides.our_threads()
     for _ in range(20):
         ist.bfs(own, 0, memory="5%", policy="filter", threads=3)
     assert len(os.listdir("/proc/self/fd")) == files
-    assert threading.active_count() == 1 or not any(thread.name.startswith("isthmus") for thread in threading.enumerate())
+    assert sides.our_threads() <= threads
     own.close()
 
 
@@ -175,13 +176,26 @@ def test_runs_do_not_pile_up_threads_or_files(own: Any) -> None:
     ("subway", 0.4), ("unified", 0.4), ("auto", 0.4),
 ])  # fmt: skip
 def test_ctrl_c(large: Path, tmp_path: Path, policy: str, delay: float) -> None:
-    """Exit code 130 within a second or so, one line, no result, no temporary file."""
+    """Exit code 130, one line, no result, no temporary file."""
+    code, out, err, _ = interrupted(large, tmp_path, policy, delay)
+    assert (code in (130, -signal.SIGINT), out) == (True, "")  # a shell shows both as 130
+    assert re.sub(r"note: .*\n", "", err) == "error: interrupted; nothing was changed\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.alone
+def test_ctrl_c_ends_a_run_soon(large: Path, tmp_path: Path) -> None:
+    assert interrupted(large, tmp_path, "filter", 0.6)[-1] < 2 * slowness()
+
+
+def interrupted(large: Path, tmp_path: Path, policy: str, delay: float) -> tuple[int, str, str, float]:
+    """How a run ends after Ctrl-C: exit code, output, messages, seconds."""
     output = tmp_path / "out.parquet"
     endless = ["--tol", "1e-300", "--max-iter", "100000"]
-    command = [*COMMAND, "run", "pagerank", large, *endless, "--memory", "5%", "--policy", policy, "-o", output]
+    command = [*PATIENT, "run", "pagerank", large, *endless, "--memory", "5%", "--policy", policy, "-o", output]
     process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     reading = Path(f"/proc/{process.pid}/fd")
-    end = time.monotonic() + 40
+    end = time.monotonic() + 60
     while sum("in.targets" in link or "out.targets" in link for link in links(reading)) < 2:  # the store's own, and the link's
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < end
@@ -190,26 +204,22 @@ def test_ctrl_c(large: Path, tmp_path: Path, policy: str, delay: float) -> None:
     assert process.poll() is None, "it was too quick to be interrupted"
     sent = time.monotonic()
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
-    seconds = time.monotonic() - sent
-    assert (process.returncode in (130, -signal.SIGINT), out) == (True, "")  # a shell shows both as 130
-    assert re.sub(r"note: .*\n", "", err) == "error: interrupted; nothing was changed\n"
-    assert list(tmp_path.iterdir()) == []
-    assert seconds < 2  # a second, and some for a busy machine
+    out, err = process.communicate(timeout=40)
+    return process.returncode, out, err, time.monotonic() - sent
 
 
 def test_ctrl_c_says_where_the_run_goes_on(large: Path, tmp_path: Path) -> None:
     folder = tmp_path / "kept"
     endless = ["--tol", "1e-300", "--max-iter", "100000"]
-    command = [*COMMAND, "run", "pagerank", large, *endless, "--memory", "5%", "--checkpoint", folder, "--checkpoint-every", "0"]
+    command = [*PATIENT, "run", "pagerank", large, *endless, "--memory", "5%", "--checkpoint", folder, "--checkpoint-every", "0"]
     process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    end = time.monotonic() + 40
+    end = time.monotonic() + 60
     while not list(folder.glob("pass-*")):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < end
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=40)
     (kept,) = folder.glob("pass-*")
     assert process.returncode == 130
     assert re.sub(r"note: .*\n", "", err) == f"error: interrupted; run the same command again to resume from {kept}\n"
@@ -241,7 +251,7 @@ def test_a_full_disk_for_the_result(own: Any, small_disk: Path, ending: str) -> 
     target = small_disk / f"out.{ending}"
     target.write_text("before")
     command = [*COMMAND, "run", "pagerank", own.path, "--tol", "0.1", "-o", target]
-    outcome = subprocess.run(command, text=True, capture_output=True, timeout=60)
+    outcome = subprocess.run(command, text=True, capture_output=True, timeout=100)
     assert outcome.returncode == 4
     last = outcome.stderr.splitlines()[-1]
     assert last.startswith(f"error: {target}: cannot write the result: ")

@@ -58,10 +58,13 @@ def test_no_more_are_fetched_or_run_than_there_are_members():
 
 
 def foreseeing(latest=(3, 4), runs=0, **how):
-    """One runs, and these were fetched last; nothing waits elsewhere."""
+    """One runs, and these were fetched last because something waited there; nothing waits now."""
     standing = standing_of([runs], **{"room": 2, **how})
-    come(standing, *latest)
-    run(standing, *latest)
+    for unit in latest:
+        standing.pending[unit] = 1
+        come(standing, unit)
+        run(standing, unit)
+    standing.pending[:] = NOTHING
     standing.started(runs)
     return standing
 
@@ -96,9 +99,33 @@ def test_nothing_is_foreseen_without_an_idle_place_or_twice():
     guessed = foreseeing()
     come(guessed, 5)
     assert Settling(3, OFTEN).fetch(guessed) == NONE, "one guess at a time"
+    run(guessed, 5)
+    assert Settling(3, OFTEN).fetch(guessed) == NONE, "it has found nothing yet"
+    guessed.pending[5] = 1
+    guessed.started(5)
+    guessed.pending[5] = NOTHING
+    assert Settling(3, OFTEN).fetch(guessed) == 6, "the guess was right"
     idle = foreseeing()
     idle.finished(0)
     assert Settling(2, OFTEN).fetch(idle) == NONE, "only while another is worked on"
+
+
+def test_a_guess_runs_once_beside_another():
+    """What runs meanwhile marks vertices in it, which is noted only at the end of that run."""
+    schedule, standing = Settling(2, OFTEN), foreseeing()
+    standing.fetched(5)
+    assert schedule.run(standing) == NONE, "still on its way"
+    standing.arrived(5)
+    assert schedule.run(standing) == 5
+    standing.pending[3] = 1
+    assert schedule.run(standing) == 3, "what is known to wait goes first"
+    standing.pending[3] = NOTHING
+    run(standing, 5)
+    assert schedule.run(standing) == NONE, "once"
+    alone = foreseeing()
+    come(alone, 5)
+    alone.finished(0)
+    assert schedule.run(alone) == NONE and schedule.done(alone), "nothing runs that could mark a vertex in it"
 
 
 def test_the_one_that_has_not_run_for_longest_makes_room():

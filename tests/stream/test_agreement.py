@@ -21,7 +21,8 @@ from isthmus.programs import dependencies
 from isthmus.stream.monotone import MaintainedMonotone
 
 THREADS, HEADS, TAILS = 4, 6, 240
-SECONDS, ROUNDS = 20.0, 12  # threads overlap in nearly every round, unless the machine is very busy
+SECONDS, ROUNDS = 60.0, 12  # threads overlap in nearly every round, unless the machine is very busy
+ANY = 10_000  # rounds until something is wrong
 
 
 def slow() -> Any:
@@ -111,7 +112,7 @@ def raced(name: str, rounds: int) -> tuple[int, list[str]]:
     live, program, given = opened(name)
     met, wrong, end = 0, [], time.monotonic() + SECONDS
     with live:
-        for seed in range(10_000):
+        for seed in range(ANY):
             if met == rounds or wrong or time.monotonic() > end:
                 break
             overlapped, found = race(program, given, seed)
@@ -131,7 +132,7 @@ def test_value_and_parent_agree_whatever_the_interleaving(program: str) -> None:
 def test_without_the_lock_they_do_not(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the test above would show nothing."""
     monkeypatch.setattr(dependencies, "taken", not_taken)
-    assert raced(program, ROUNDS)[1]
+    assert raced(program, ANY)[1]
 
 
 def compare_and_set(parents: Any, v: Any) -> Any:
@@ -142,7 +143,7 @@ def compare_and_set(parents: Any, v: Any) -> Any:
 @pytest.mark.timeout(300)
 def test_nor_with_a_lock_that_does_not_wait(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dependencies, "taken", compare_and_set)
-    assert raced(program, ROUNDS)[1]
+    assert raced(program, ANY)[1]
 
 
 @pytest.mark.timeout(300)

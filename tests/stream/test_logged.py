@@ -11,6 +11,7 @@ import os
 import pickle
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -480,16 +481,17 @@ def test_what_was_not_known_to_be_on_disk_is_written_again(tmp_path: Path, path:
 
 def test_many_threads_share_syncs(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches that come while a sync is under way reach the disk with the next one; each thread sees its own when it returns."""
-    really = os.fdatasync
-    slow = threading.Event()
+    really, wrong = os.fdatasync, list[Any]()
 
     def sync(file: int) -> None:
-        slow.wait(0.02)
+        """Until each of the threads has a batch that waits, or all batches have come."""
+        end = time.monotonic() + 5
+        while live.graph.number - live.number < 8 and live.graph.number < 40 and time.monotonic() < end:
+            time.sleep(0.001)
         really(file)
 
-    monkeypatch.setattr(os, "fdatasync", sync)
-    wrong: list[Any] = []
     with opened(tmp_path, path, [ist.BFS(source=0)]) as live:
+        monkeypatch.setattr(os, "fdatasync", sync)
 
         def apply(first: int) -> None:
             for k in range(5):

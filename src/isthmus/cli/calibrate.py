@@ -1,4 +1,4 @@
-"""`isthmus calibrate [PATH]`: measure a disk's rates, show them, and remember them for later runs."""
+"""`isthmus calibrate [PATH]`: measure a disk's rates, show them, and remember them for later runs. A GPU's: `calibrate_gpu.py`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from isthmus.link.measure import Samples
 
 Rates = TypeVar("Rates")
-PathArgument = Annotated[Path, typer.Argument(metavar="PATH", help="A store to read, or a folder for a test file of up to 1 GB.")]
+PathArgument = Annotated[
+    Path | None,
+    typer.Argument(metavar="PATH", help="A store to read, or a folder for a test file of up to 1 GB. Default: the current folder."),
+]
+DeviceOption = Annotated[str | None, typer.Option(metavar="cuda:NUMBER", help="Measure this GPU instead of a disk.")]
 ShowOption = Annotated[bool, typer.Option("--show", help="Show the remembered rates and their age; measure nothing.")]
 ForgetOption = Annotated[bool, typer.Option("--forget", help="Forget the remembered rates; measure nothing.")]
 
@@ -28,13 +32,22 @@ def register(app: typer.Typer) -> None:
     app.command(cls=listing.Command)(calibrate)
 
 
-def calibrate(path: PathArgument = Path("."), show: ShowOption = False, forget: ForgetOption = False, json: Json = False) -> None:
-    """Measure the disk of a folder or store in a few seconds, and remember its rates for later runs."""
+def calibrate(
+    path: PathArgument = None, device: DeviceOption = None, show: ShowOption = False, forget: ForgetOption = False, json: Json = False
+) -> None:
+    """Measure the disk of a folder or store, or a GPU, in a few seconds, and remember its rates for later runs."""
+    from isthmus.cli import calibrate_gpu
     from isthmus.errors import OptionError
     from isthmus.link.calibrate import checked_place, disk_of, recall
 
     if show and forget:
         raise OptionError("expected --show or --forget, not both")
+    if device is not None:
+        if path is not None:
+            raise OptionError(f"expected a path, to measure a disk, or --device, to measure a GPU; got {path} and {device}")
+        (calibrate_gpu.drop if forget else calibrate_gpu.tell if show else calibrate_gpu.measure)(device, json)
+        return
+    path = path or Path(".")
     before = recall(disk_of(checked_place(path)))
     if forget:
         drop(path, before, json)
@@ -79,7 +92,7 @@ def tell(path: Path, before: Memory | None, json: bool) -> None:
     elif before is None:
         say(f"nothing is remembered of the disk of {path}")
     else:
-        facts(before.profile.name, [*rows_of(before.profile), ("measured", age(before))])
+        facts(before.profile.name, [*rows_of(before.profile), ("measured", age(before.when))])
 
 
 def drop(path: Path, before: Memory | None, json: bool) -> None:
@@ -95,7 +108,7 @@ def drop(path: Path, before: Memory | None, json: bool) -> None:
     elif before is None:
         say(f"nothing is remembered of the disk of {path}")
     else:
-        say(f"forgotten: {before.profile.name}, measured {age(before)}")
+        say(f"forgotten: {before.profile.name}, measured {age(before.when)}")
 
 
 def show_table(samples: Samples, before: Memory | None) -> None:
@@ -106,7 +119,7 @@ def show_table(samples: Samples, before: Memory | None) -> None:
 
     old = dict(rows_of(before.profile)) if before else {}
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")  # fits 80 columns
-    for title in ("", "median", "lowest", "highest", *([age(before)] if before else [])):
+    for title in ("", "median", "lowest", "highest", *([age(before.when)] if before else [])):
         table.add_column(title, justify="right" if title else "left", no_wrap=True)
     for name, unit, rates in kinds(samples.bulk, samples.singles, samples.packed):
         values = [shown(rate, unit) for rate in (statistics.median(rates), min(rates), max(rates))]
@@ -145,13 +158,13 @@ def described(memory: Memory | None) -> dict[str, Any] | None:
     return {**as_json(memory.profile), "age_seconds": None if memory.when is None else max(0.0, time.time() - memory.when)}
 
 
-def age(memory: Memory) -> str:
+def age(when: float | None) -> str:
     """'3 days ago'."""
     from isthmus.cli.console import counted
 
-    if memory.when is None:
+    if when is None:
         return "some time ago"
-    seconds = time.time() - memory.when
+    seconds = time.time() - when
     for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if seconds >= size:
             return f"{counted(int(seconds // size), unit)} ago"

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from typing import Self
 
 from isthmus.engines.engine import Cost, Delivery, Engine, GetBuffer, Pass, Resources, Side, Task
-from isthmus.engines.zero_copy import read_rows, windows
+from isthmus.engines.zero_copy import lists_of
 from isthmus.frontier import Frontier
-from isthmus.kernels.compiling import clock
 from isthmus.link.link import Array, Link, Moved
 from isthmus.link.model import ModelLink
 from isthmus.link.pages import Pages
@@ -60,14 +59,7 @@ class Unified(Engine):
         return [Task(self, side, chosen)] if chosen.size else []
 
     def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
-        for among in windows(task, frontier):
-            row = skip = 0
-            while row < among[0].size:
-                buffer = get_buffer()
-                start = clock()
-                row, skip, delivery = read_rows(
-                    task, among, row, skip, 0, self._pages.page, buffer, channel, link.profile.block
-                )
-                delivery.bytes = delivery.requests * link.profile.block
-                delivery.seconds = clock() - start
-                yield delivery
+        block = link.profile.block
+        for delivery in lists_of(task, frontier, 0, self._pages.page, get_buffer, channel, block):
+            delivery.bytes = delivery.requests * block
+            yield delivery

@@ -50,16 +50,21 @@ class ZeroCopy(Engine):
         return [Task(self, side, chosen)] if chosen.size else []
 
     def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
-        for among in windows(task, frontier):
-            row = skip = 0
-            while row < among[0].size:
-                buffer = get_buffer()
-                start = clock()
-                row, skip, delivery = read_rows(
-                    task, among, row, skip, self.gap, link.gather, buffer, channel, link.profile.block
-                )
-                delivery.seconds = clock() - start
-                yield delivery
+        yield from lists_of(task, frontier, self.gap, link.gather, get_buffer, channel, link.profile.block)
+
+
+def lists_of(
+    task: Task, frontier: Frontier, gap: int, bring: Bring, get_buffer: GetBuffer, channel: int, block: int
+) -> Iterator[Delivery]:  # fmt: skip
+    """The active lists of a task, a buffer of them at a time."""
+    for among in windows(task, frontier):
+        row = skip = 0
+        while row < among[0].size:
+            buffer = get_buffer()
+            start = clock()
+            row, skip, delivery = read_rows(task, among, row, skip, gap, bring, buffer, channel, block)
+            delivery.seconds = clock() - start
+            yield delivery
 
 
 def read_rows(

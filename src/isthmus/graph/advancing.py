@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from isthmus.errors import BatchError, UnknownVertexError
-from isthmus.graph.change import Change, Edits, sorted_pairs
+from isthmus.graph.change import Change, Edits, grouped_pairs, sorted_pairs
 from isthmus.graph.changing_ids import ChangingIds
 from isthmus.graph.files import Array
 from isthmus.graph.graph import Graph
@@ -159,11 +159,8 @@ class AdvancingGraph(Graph):
         us, vs = (np.concatenate(column) for column in zip(*found, strict=True))
         if not self.directed:
             us, vs = np.minimum(us, vs), np.maximum(us, vs)
-        order = sorted_pairs(us, vs, self.vertices)
-        us, vs = us[order], vs[order]
-        fresh = np.ones(us.size, np.bool_)
-        fresh[1:] = (us[1:] != us[:-1]) | (vs[1:] != vs[:-1])
-        return us[fresh], vs[fresh]
+        order, first = grouped_pairs(us, vs, self.vertices)
+        return us[order[first]], vs[order[first]]
 
     @abstractmethod
     def search(self, tails: Array, heads: Array) -> Search:

@@ -103,6 +103,15 @@ def sorted_pairs(us: Array, vs: Array, vertices: int) -> Array:
     return rows
 
 
+def grouped_pairs(us: Array, vs: Array, vertices: int) -> tuple[Array, Array]:
+    """(the order of pairs as above, a mask of the first of each pair in that order)."""
+    order = sorted_pairs(us, vs, vertices)
+    us, vs = us[order], vs[order]
+    first = np.ones(us.size, np.bool_)
+    first[1:] = (us[1:] != us[:-1]) | (vs[1:] != vs[:-1])
+    return order, first
+
+
 def distinct(users: Array) -> Array:
     """Each id once, in order of arrival."""
     if users.dtype == object:

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from isthmus import sizes
-from isthmus.errors import GraphFormatError
+from isthmus.errors import GraphFormatError, StoreError
+from isthmus.graph import mirror
 from isthmus.graph.advancing import AdvancingGraph, Gathered, Undo
+from isthmus.graph.change import Change, Edits
 from isthmus.graph.changing_snapshot import ChangingSnapshot
 from isthmus.graph.files import Array
 from isthmus.graph.freezing import frozen_store
@@ -32,6 +34,7 @@ class ChangingGraph(AdvancingGraph):
     def __init__(self, graph: Graph, threads: int | None = None, align: bool | None = None, number: int = 0) -> None:
         base = graph.snapshot
         self._begin(base, threads, number)
+        self._origin, self._is_mirrored = str(graph.path or graph), False
         if graph.parallel:
             self._refuse_parallel(graph)
         out = self._packed(base, "out", align)
@@ -63,6 +66,22 @@ class ChangingGraph(AdvancingGraph):
     def _take_snapshot(self) -> None:
         self.snapshot = ChangingSnapshot(self)
         self.vertices, self.arcs = self.snapshot.vertices, self.snapshot.arcs
+
+    # Batches
+
+    def prepare(self, edits: Edits, strict: bool = False) -> Change:
+        if edits.removed is not None and edits.removed.size:
+            self._check_mirrored()
+        return super().prepare(edits, strict)
+
+    def _check_mirrored(self) -> None:
+        """Before vertices are first removed: both sides have the same arcs, as otherwise some would lead to vertices that are gone."""
+        if self._is_mirrored:
+            return
+        fault = mirror.fault(self.sides["out"], self.sides["in"], self.team)
+        if fault:
+            raise StoreError(f"{self._origin}: vertices cannot be removed: {fault}; run isthmus verify")
+        self._is_mirrored = True
 
     # Lists
 

@@ -11,13 +11,13 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from isthmus import sizes
-from isthmus.errors import StoreError
+from isthmus.errors import IsthmusError, StoreError
 from isthmus.graph.files import Array
 from isthmus.graph.graph import Graph
 from isthmus.graph.manifest import Manifest
@@ -30,17 +30,27 @@ from isthmus.kernels import overlay as kernels
 
 NAME = ".merging-"  # of a store that is being written
 FRESH = 60  # seconds; a writer makes the file of its lock, takes the lock, and only then makes its folder
-LEFT = re.compile(rf"\.?({re.escape(NAME)}\d+-\w+{re.escape(SUFFIX)})(\..*)?")  # and of what its writer makes beside it
+LEFT = re.compile(rf"\.?({re.escape(NAME)}(\d+)-\w+{re.escape(SUFFIX)})(\..*)?")  # and of what its writer makes beside it
 
 
-def merged(snapshot: OverlaySnapshot, reader: PatchedReader, path: str | Path, overwrite: bool = False) -> Graph:
-    """Write a snapshot into a new store, and open it."""
+class MergeStopped(IsthmusError):
+    """Nobody needs the new store any more."""
+
+
+def never() -> bool:
+    return False
+
+
+def merged(
+    snapshot: OverlaySnapshot, reader: PatchedReader, path: str | Path, overwrite: bool = False, stopped: Callable[[], bool] = never
+) -> Graph:
+    """Write a snapshot into a new store, and open it. When `stopped` returns True, it raises MergeStopped and leaves nothing."""
     with StoreWriter(path, overwrite) as writer:
         for name, array in snapshot.ids.sections().items():
             writer.section(name, array.dtype, array.size)
             writer.append(name, array)
         for number, side in enumerate(("out", "in") if snapshot.directed else ("out",)):
-            write_side(writer, side, snapshot, reader, number * (2 if snapshot.weighted else 1))
+            write_side(writer, side, snapshot, reader, number * (2 if snapshot.weighted else 1), stopped)
         manifest = Manifest(
             snapshot.vertices, snapshot.edges, snapshot.arcs, snapshot.directed, snapshot.weighted, snapshot.ids.kind, snapshot.order,
             snapshot.self_loops, False, snapshot.directed, snapshot.negative_weights, {"made by": f"a stream, batch {snapshot.number}"},
@@ -48,7 +58,9 @@ def merged(snapshot: OverlaySnapshot, reader: PatchedReader, path: str | Path, o
         return Graph(writer.commit(manifest))
 
 
-def write_side(writer: StoreWriter, side: str, snapshot: OverlaySnapshot, reader: PatchedReader, section: int) -> None:
+def write_side(
+    writer: StoreWriter, side: str, snapshot: OverlaySnapshot, reader: PatchedReader, section: int, stopped: Callable[[], bool]
+) -> None:
     """The sections of one side. `section`: the number of its targets for the reader; weights follow."""
     arrays = snapshot.far(side, True)
     overlay = patch_of(arrays[0]).overlay
@@ -58,6 +70,8 @@ def write_side(writer: StoreWriter, side: str, snapshot: OverlaySnapshot, reader
     for kind, array in zip(("targets", "weights"), arrays, strict=False):
         writer.section(f"{side}.{kind}", array.dtype, array.count)
     for first, last in windows(overlay, sum(np.dtype(array.dtype).itemsize for array in arrays)):
+        if stopped():
+            raise MergeStopped("the merge was stopped")
         low, high = int(overlay.begins[first]), int(overlay.begins[last])
         entries = [reader.entries(section + k, low, high) for k in range(len(arrays))]
         for kind, data in zip(("targets", "weights"), in_order(overlay, first, last, entries), strict=False):
@@ -82,23 +96,37 @@ def in_order(overlay: Overlay, first: int, last: int, entries: list[Array]) -> l
     return [out, out_weights][: len(entries)]
 
 
-def scratch_store(snapshot: OverlaySnapshot, reader: PatchedReader, folder: Path | None) -> Graph:
+def scratch_store(
+    snapshot: OverlaySnapshot, reader: PatchedReader, folder: Path | None, stopped: Callable[[], bool] = never
+) -> Graph:
     """Write a snapshot into a new store without a name: its files are open, and vanish when they are closed or the process ends."""
     if folder is None:
         raise StoreError("there is no folder for a new store")
     sweep(folder)
     path = folder / f"{NAME}{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}"
-    graph = merged(snapshot, reader, path)
+    graph = merged(snapshot, reader, path, False, stopped)
     shutil.rmtree(path, ignore_errors=True)
     return graph
 
 
 def is_fresh_lock(path: Path) -> bool:
     """Whether this is the lock of a merge that may just be taking it."""
+    match = LEFT.fullmatch(path.name)
     try:
-        return path.suffix == ".lock" and time.time() - path.stat().st_mtime < FRESH
+        return path.suffix == ".lock" and time.time() - path.stat().st_mtime < FRESH and (match is None or is_alive(int(match[2])))
     except OSError:  # gone
         return True
+
+
+def is_alive(process: int) -> bool:
+    """Whether there is a process of this number."""
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def sweep(folder: Path) -> None:

@@ -36,7 +36,7 @@ class StoredBase:
         self.reader = ExtentReader(arrays, DEPTH, channels)
         try:
             self.sides = self._sides()
-            self.negative_arcs = self._negatives() if base.negative_weights else 0
+            self.negative_arcs = self._negatives() if base.weighted and base.negative_weights else 0
         except BaseException:
             self.close()
             raise

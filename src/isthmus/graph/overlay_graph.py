@@ -16,7 +16,7 @@ import numpy as np
 from isthmus import sizes
 from isthmus.errors import IsthmusError
 from isthmus.graph.advancing import AdvancingGraph, Gathered
-from isthmus.graph.change import sorted_pairs
+from isthmus.graph.change import grouped_pairs
 from isthmus.graph.extent_reader import DEPTH, ExtentReader
 from isthmus.graph.files import Array, aligned_empty
 from isthmus.graph.graph import Graph
@@ -147,14 +147,12 @@ class OverlayGraph(AdvancingGraph):
         us, vs = us[known].astype(np.int64), vs[known].astype(np.int64)
         if not self.directed:
             us, vs = np.minimum(us, vs), np.maximum(us, vs)
-        order = sorted_pairs(us, vs, self.vertices)
-        us, vs = us[order], vs[order]
-        fresh = np.ones(us.size, np.bool_)
-        fresh[1:] = (us[1:] != us[:-1]) | (vs[1:] != vs[:-1])
-        search = self.search(us[fresh].astype(self.target_dtype), vs[fresh].astype(self.target_dtype))
-        search.find(np.ones(int(np.count_nonzero(fresh)), np.uint8))
+        order, first = grouped_pairs(us, vs, self.vertices)
+        once = order[first]
+        search = self.search(us[once].astype(self.target_dtype), vs[once].astype(self.target_dtype))
+        search.find(np.ones(once.size, np.uint8))
         found = np.empty(us.size, np.bool_)
-        found[order] = search.exists[np.cumsum(fresh) - 1] != 0
+        found[order] = search.exists[np.cumsum(first) - 1] != 0
         exists[known] = found
         return exists
 

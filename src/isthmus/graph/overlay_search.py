@@ -50,10 +50,10 @@ class OverlaySearch(Search):
         order = order[np.searchsorted(blocks[order], 0) :]  # without those that can be in no block
 
         def find(first: int, last: int, near: Array, stage: Array) -> None:
-            entries = near * per_block, stage.view(targets.dtype)
+            staged = stage.view(targets.dtype)
             kernels.find_stored(
-                order, first, last, sought, side.others, lows, highs, *entries, overlay.removed_slots, side.places
-            )  # fmt: skip
+                order, first, last, sought, side.others, lows, highs, near, per_block, staged, overlay.removed_slots, side.places
+            )
 
         self._through(blocks[order], lists.base.sections[0], find)
         self._read_weights(side, sought, lists)

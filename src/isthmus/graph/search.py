@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from isthmus import sizes
-from isthmus.errors import IsthmusError
+from isthmus.errors import StoreError
 from isthmus.graph.files import Array
 from isthmus.graph.lists import Lists
 from isthmus.graph.packed_lists import PackedLists, SideChanges
@@ -23,6 +23,10 @@ from isthmus.threads import Team
 LONG = np.iinfo(np.int64).max
 NOBODY = np.empty(0, np.int64)
 SAMPLE = 1 << 10  # edges by which vertices are divided among the members of a team
+ONE_SIDED = (
+    "an edge of the batch is in one of its two lists only. The store that the graph was opened from contradicts itself: "
+    "run isthmus verify. If it finds nothing, this is a bug, please report it"
+)
 PIECES = 16  # per member: lists differ in length, so one that is done takes another piece
 
 
@@ -131,6 +135,6 @@ class Search:
         given = (side.vertices, side.others, side.ends, side.places, actions, final, self.old)
         count, groups = finding.keep_changes(*given, vertices, others, kinds, places, weights, old, cuts)
         if count < 0:
-            raise IsthmusError("a changing graph has lost an edge; this is a bug, please report it")
+            raise StoreError(ONE_SIDED)
         kept = SideChanges(vertices[:count], others[:count], kinds[:count], places[:count], weights[:count], cuts[: groups + 1])
         return kept, old[:count]

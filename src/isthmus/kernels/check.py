@@ -1,10 +1,10 @@
-"""Checks over adjacency lists for `verify`."""
+"""Checks over adjacency lists, for `verify` and for graphs that change."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from numba import uint64
+from numba import int64, uint64
 
 from isthmus.kernels.compile import kernel
 from isthmus.kernels.generate import mix
@@ -50,3 +50,32 @@ def check_lists(
         backward += mix(mix(v + uint64(1)) + u + bits)
         loops += u == v
     return FINE, forward, backward, loops
+
+
+@kernel
+def hash_arcs(begins: Any, ends: Any, targets: Any, first: Any, last: Any, backward: Any, secret: Any) -> Any:
+    """The sum of hashes of the arcs in lists first:last, or of the reversed ones (`backward`)."""
+    total = uint64(0)
+    for u in range(first, last):
+        own = uint64(u) if backward else mix(uint64(u) + secret)
+        for e in range(begins[u], ends[u]):
+            v = uint64(targets[e])
+            total += mix(mix(v + secret) + own) if backward else mix(own + v)
+    return total
+
+
+@kernel
+def find_repeated(begins: Any, ends: Any, targets: Any, first: Any, last: Any, bits: Any) -> Any:
+    """The first of these vertices whose list has an entry twice, or -1. `bits`: one for each vertex, all 0 before and after."""
+    for u in range(first, last):
+        fresh = True
+        for e in range(begins[u], ends[u]):
+            v = uint64(targets[e])
+            bit = uint64(1) << (v & uint64(63))
+            fresh &= (bits[v >> uint64(6)] & bit) == uint64(0)
+            bits[v >> uint64(6)] |= bit
+        for e in range(begins[u], ends[u]):
+            bits[uint64(targets[e]) >> uint64(6)] = uint64(0)
+        if not fresh:
+            return int64(u)
+    return int64(-1)

@@ -12,7 +12,7 @@ from typing import Any
 from numba import int64
 
 from isthmus.kernels.compile import kernel
-from isthmus.kernels.cores import CANDIDATE, OUT, UNSEEN, note
+from isthmus.kernels.cores import CANDIDATE, OUT, UNSEEN, lifted, lowered, note
 
 LEAVING = 3
 
@@ -43,14 +43,7 @@ def sink_rows(
             w = int64(targets[e])
             if w != v:
                 counts[min(cores[w], old)] += 1
-        fresh, enough = old, int64(counts[old])
-        counts[old] = 0
-        while enough < fresh:
-            fresh -= 1
-            enough += counts[fresh]
-            counts[fresh] = 0
-        for k in range(fresh):
-            counts[k] = 0
+        fresh, enough = lowered(old, counts)
         cores[v], supports[v] = fresh, enough
         note(v, changed, changes, count)
         for e in range(begins[v], ends[v]):
@@ -106,17 +99,7 @@ def climb_rows(
 @kernel
 def lift(seen: Any, found: Any, cores: Any, stages: Any, changed: Any, changes: Any, count: Any) -> Any:
     """Raise the candidates that are left by one; they come first in `seen`. Returns how many."""
-    risen = int64(0)
-    for i in range(found):
-        v = int64(seen[i])
-        if stages[v] == CANDIDATE:
-            cores[v] += 1
-            note(v, changed, changes, count)
-            seen[risen] = v
-            risen += 1
-        else:
-            stages[v] = UNSEEN
-    return risen
+    return lifted(seen, found, cores, stages, changed, changes, count)
 
 
 @kernel

@@ -14,6 +14,7 @@ from typing import Any
 
 from numba import int64
 
+from isthmus.kernels import ring
 from isthmus.kernels.compile import inline, kernel
 
 UNSEEN, CANDIDATE, OUT = 0, 1, 2
@@ -25,6 +26,36 @@ def note(v: Any, changed: Any, changes: Any, count: Any) -> None:
         changed[v] = 1
         changes[count[0]] = v
         count[0] += 1
+
+
+@inline
+def lowered(old: Any, counts: Any) -> Any:
+    """(The largest core number up to `old` that has enough neighbours, how many), by counts of neighbours, which become zero."""
+    fresh, enough = old, int64(counts[old])
+    counts[old] = 0
+    while enough < fresh:
+        fresh -= 1
+        enough += counts[fresh]
+        counts[fresh] = 0
+    for k in range(fresh):
+        counts[k] = 0
+    return fresh, enough
+
+
+@inline
+def lifted(seen: Any, found: Any, cores: Any, stages: Any, changed: Any, changes: Any, count: Any) -> Any:
+    """Raise the candidates that are left by one; they come first in `seen`. Returns how many."""
+    risen = int64(0)
+    for i in range(found):
+        v = int64(seen[i])
+        if stages[v] == CANDIDATE:
+            cores[v] += 1
+            note(v, changed, changes, count)
+            seen[risen] = v
+            risen += 1
+        else:
+            stages[v] = UNSEEN
+    return risen
 
 
 @kernel
@@ -65,7 +96,7 @@ def sink(
     edges = head = int64(0)
     while used > 0:
         v = int64(queue[head])
-        head = head + 1 if head + 1 < queue.size else 0
+        head = ring.following(head, queue)
         used -= 1
         waiting[v] = 0
         old = int64(cores[v])
@@ -78,14 +109,7 @@ def sink(
                 w = int64(targets[e])
                 if w != v:
                     counts[min(cores[w], old)] += 1
-        fresh, enough = old, int64(counts[old])
-        counts[old] = 0
-        while enough < fresh:
-            fresh -= 1
-            enough += counts[fresh]
-            counts[fresh] = 0
-        for k in range(fresh):
-            counts[k] = 0
+        fresh, enough = lowered(old, counts)
         cores[v], supports[v] = fresh, enough
         note(v, changed, changes, count)
         for side in range(sides):
@@ -95,9 +119,7 @@ def sink(
                 if w != v and fresh < cores[w] and cores[w] <= old:
                     supports[w] -= 1
                     if supports[w] < cores[w] and waiting[w] == 0:
-                        waiting[w] = 1
-                        at = head + used
-                        queue[at if at < queue.size else at - queue.size] = w
+                        ring.put(w, queue, head, used, waiting)
                         used += 1
     return edges
 
@@ -172,16 +194,7 @@ def rise(
                             stages[w] = OUT
                             pile[height] = w
                             height += 1
-    risen = int64(0)
-    for i in range(found):
-        v = int64(seen[i])
-        if stages[v] == CANDIDATE:
-            cores[v] += 1
-            note(v, changed, changes, count)
-            seen[risen] = v
-            risen += 1
-        else:
-            stages[v] = UNSEEN
+    risen = lifted(seen, found, cores, stages, changed, changes, count)
     edges += support_risen(seen, risen, sides, out, into, cores, supports, stages)
     return risen, edges
 

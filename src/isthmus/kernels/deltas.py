@@ -6,6 +6,7 @@ from typing import Any
 
 from numba import int64, uint8
 
+from isthmus.kernels import ring
 from isthmus.kernels.atomics import atomic_add, atomic_exchange
 from isthmus.kernels.compile import inline, kernel
 
@@ -80,12 +81,10 @@ def spread_densest(
     head = edges = vertices = int64(0)
     used = int64(starts.size)
     total = 0.0
-    for i in range(used):
-        queue[i] = starts[i]
-        marks[int64(starts[i])] = 1
+    ring.fill(starts, queue, marks)
     while used > 0 and left > enough and edges < most:
         u = int64(queue[head])
-        head = head + 1 if head + 1 < queue.size else 0
+        head = ring.following(head, queue)
         used -= 1
         marks[u] = 0
         delta = residual[u]
@@ -107,11 +106,7 @@ def spread_densest(
             residual[v] = after
             left += abs(after) - abs(before)
             if marks[v] == 0 and abs(after) > density * (ends[v] - begins[v] + 1):
-                marks[v] = 1
-                at = head + used
-                queue[at if at < queue.size else at - queue.size] = v
+                ring.put(v, queue, head, used, marks)
                 used += 1
-    for _ in range(used):
-        marks[int64(queue[head])] = 0
-        head = head + 1 if head + 1 < queue.size else 0
+    ring.clear(queue, head, used, marks)
     return vertices, edges, total, left

@@ -7,6 +7,7 @@ from typing import Any
 
 from numba import int64
 
+from isthmus.kernels import ring
 from isthmus.kernels.compile import kernel, quick_kernel
 
 LOWEST, BINS = -1100, 2200  # binary exponents of all numbers of float64, and more
@@ -50,12 +51,10 @@ def spread_held(
     head = edges = vertices = int64(0)
     used = int64(starts.size)
     total = 0.0
-    for i in range(used):
-        queue[i] = starts[i]
-        marks[int64(starts[i])] = 1
+    ring.fill(starts, queue, marks)
     while used > 0 and (edges < most or vertices < starts.size):
         u = int64(queue[head])
-        head = head + 1 if head + 1 < queue.size else 0
+        head = ring.following(head, queue)
         used -= 1
         marks[u] = 0
         delta, before = residual[u], values[u]
@@ -78,11 +77,7 @@ def spread_held(
             residual[v] += x * weights[e] if weights.size else x
             length = list_ends[v] - list_begins[v]
             if marks[v] == 0 and ends[v] - begins[v] == length and abs(residual[v]) >= density * (length + 1):
-                marks[v] = 1
-                at = head + used
-                queue[at if at < queue.size else at - queue.size] = v
+                ring.put(v, queue, head, used, marks)
                 used += 1
-    for _ in range(used):
-        marks[int64(queue[head])] = 0
-        head = head + 1 if head + 1 < queue.size else 0
+    ring.clear(queue, head, used, marks)
     return vertices, edges, total

@@ -24,11 +24,22 @@ AHEAD, LINE = 128, 16  # entries of a list that are prefetched, by lines of 64 b
 
 
 @inline
-def position(targets: Any, begin: Any, end: Any, wanted: Any) -> Any:
-    """Where targets[begin:end] has `wanted`, or -1; it must not have it twice.
+def matching(targets: Any, e: Any, stop: Any, wanted: Any, hit: Any) -> Any:
+    """The entry of a step from e on that matches: number `hit`, or the first one if a list has an entry twice, as only a forged one has."""
+    at = e + hit - uint64(1)
+    if at >= stop or targets[at] != wanted:
+        at = e
+        while targets[at] != wanted:
+            at += uint64(1)
+    return int64(at)
 
-    Each step adds up the numbers, from 1 on, of the entries that match. Positions are unsigned, or the loops would not become vector
-    instructions. The last step looks beyond the list, at entries that do not count.
+
+@inline
+def position(targets: Any, begin: Any, end: Any, wanted: Any) -> Any:
+    """Where targets[begin:end] has `wanted`, or -1.
+
+    Each step adds up the numbers, from 1 on, of the entries that match, which is one at most in the lists of a sound store. Positions are
+    unsigned, or the loops would not become vector instructions. The last step looks beyond the list, at entries that do not count.
     """
     e, stop = uint64(begin), uint64(end)
     kind = targets.dtype.type
@@ -37,14 +48,14 @@ def position(targets: Any, begin: Any, end: Any, wanted: Any) -> Any:
         for k in range(uint64(STEP)):
             hit += kind(k + uint64(1)) if targets[e + k] == wanted else kind(0)
         if hit:
-            return int64(e) + int64(hit) - 1
+            return matching(targets, e, stop, wanted, uint64(hit))
         e += uint64(STEP)
     while e < stop and e + uint64(SHORT_STEP) <= uint64(targets.size):
         hit, left = kind(0), kind(min(stop - e, uint64(SHORT_STEP)))
         for k in range(uint64(SHORT_STEP)):
             hit += kind(k + uint64(1)) if (targets[e + k] == wanted) & (kind(k) < left) else kind(0)
         if hit:
-            return int64(e) + int64(hit) - 1
+            return matching(targets, e, stop, wanted, uint64(hit))
         e += uint64(SHORT_STEP)
     while e < stop:
         if targets[e] == wanted:

@@ -7,8 +7,7 @@ from typing import Any
 from numba import int64, uint32
 
 from isthmus.kernels.compile import inline, kernel
-
-SHORT = 24  # entries up to which insertion sort is faster
+from isthmus.kernels.sort import sort_row
 
 
 @kernel
@@ -25,23 +24,9 @@ def lay_out(first: Any, last: Any, begin: Any, arcs_before: Any, cursors: Any) -
 
 
 @inline
-def sort_short(row: Any) -> Any:
-    for i in range(1, row.size):
-        x = row[i]
-        j = i
-        while j > 0 and row[j - 1] > x:
-            row[j] = row[j - 1]
-            j -= 1
-        row[j] = x
-
-
-@inline
 def commonest(row: Any) -> Any:
     """The most frequent label, the smallest in case of a tie; sorts the row."""
-    if row.size <= SHORT:
-        sort_short(row)
-    else:
-        row.sort()
+    sort_row(row)
     best, most = row[0], 0
     begin = 0
     for i in range(1, row.size + 1):

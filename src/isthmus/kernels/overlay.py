@@ -324,21 +324,24 @@ def plan_reads(blocks: Any, gap: Any, room: Any, near: Any, begins: Any, lengths
 
 @kernel
 def find_stored(
-    order: Any, first: Any, last: Any, sought: Any, others: Any, lows: Any, highs: Any, near: Any, stage: Any, removed_slots: Any,
-    places: Any
+    order: Any, first: Any, last: Any, sought: Any, others: Any, lows: Any, highs: Any, near: Any, per_block: Any, stage: Any,
+    removed_slots: Any, places: Any
 ) -> None:  # fmt: skip
-    """Look for arcs in blocks that are near; order[first:last] are the ones whose blocks are. Removed arcs are not found."""
+    """Look for arcs in blocks that are near; order[first:last] are the ones whose blocks are. Removed arcs are not found.
+
+    Slot s is in stage[s - near[k] * per_block].
+    """
     for k in range(first, last):
-        j = order[k]
+        j, shift = order[k], near[k] * per_block
         i = sought[j]
         low, high = lows[j], highs[j]
         while low < high:
             middle = (low + high) // 2
-            if stage[middle - near[k]] < others[i]:
+            if stage[middle - shift] < others[i]:
                 low = middle + 1
             else:
                 high = middle
-        if low < highs[j] and stage[low - near[k]] == others[i]:
+        if low < highs[j] and stage[low - shift] == others[i]:
             at = first_at_least(removed_slots, low, 0)
             if at == removed_slots.size or removed_slots[at] != low:
                 places[i] = low

@@ -11,9 +11,8 @@ from typing import Any
 from numba import int64, uint32
 
 from isthmus.kernels.atomics import atomic_add
-from isthmus.kernels.compile import inline, kernel
-
-SHORT = 24  # entries up to which insertion sort is faster
+from isthmus.kernels.compile import kernel
+from isthmus.kernels.sort import sort_row
 
 
 @kernel
@@ -32,17 +31,6 @@ def lay_out(first: Any, last: Any, base: Any, offsets: Any, cursors: Any) -> Any
         cursors[v] = offsets[v] - base
 
 
-@inline
-def sort_short(row: Any) -> Any:
-    for i in range(1, row.size):
-        x = row[i]
-        j = i
-        while j > 0 and row[j - 1] > x:
-            row[j] = row[j - 1]
-            j -= 1
-        row[j] = x
-
-
 @kernel
 def simplify(first: Any, last: Any, base: Any, offsets: Any, cursors: Any, table: Any, count: Any, degrees: Any) -> Any:
     """Make the lists of first:last simple; cursors are then at their ends.
@@ -52,10 +40,7 @@ def simplify(first: Any, last: Any, base: Any, offsets: Any, cursors: Any, table
     for v in range(first, last):
         low = offsets[v] - base
         row = table[low : int64(cursors[v])]
-        if row.size <= SHORT:
-            sort_short(row)
-        else:
-            row.sort()
+        sort_row(row)
         kept = i = 0
         while i < row.size:
             begin, neighbour = i, int64(row[i]) >> 1

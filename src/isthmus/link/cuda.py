@@ -7,10 +7,15 @@ It counts what a modelled link counts (`model.py`), in the same way, and bytes c
 | `move` | a copy for every extent, on a stream of its own; the caller waits for its end |
 | `gather` | nothing: the kernel reads mapped memory, whose arrays `far` has |
 | `pack` | the host packs into page-locked memory, then a copy for targets and one for weights |
+| `page` | nothing: the kernel reads managed memory, whose pages the driver migrates |
+| `prefetch` | cudaMemPrefetchAsync |
 | `whole` | a copy of a section, which stays near |
 
 A reader thread calls these while the worker's kernels run on other buffers, so transfers, packing and kernels overlap.
-Pages in managed memory are not there yet.
+
+With pages, edges lie in managed memory, with the hint of the recipe. A GPU does not say which of its pages are near, how many faults it
+had, or what it evicted: these counts are those of the modelled pages (`managed.py`) with a budget of `page_bytes`. The driver
+itself uses whatever memory is free.
 """
 
 from __future__ import annotations
@@ -23,6 +28,7 @@ import numpy as np
 from isthmus.errors import BudgetError
 from isthmus.kernels.cuda.card import Card, Shared
 from isthmus.link.device import Device
+from isthmus.link.hints import Hint
 from isthmus.link.link import CHANNELS, Array, Extents
 from isthmus.link.managed import copy
 from isthmus.link.model import ModelLink
@@ -39,21 +45,34 @@ def taken(card: Card, make: Callable[..., Any], *arguments: Any) -> Any:
         raise BudgetError(f"{card.name}: not enough GPU memory, {free} are free; give a smaller {option('memory')}") from error
 
 
+def costs_note(device: Device, card: Card) -> str:
+    """Which costs decide, for the trace."""
+    if device.measured:
+        return f"modelled seconds follow the costs measured on {device.name}"
+    return f"costs and modelled seconds are those of {device.name}: this GPU's link was not measured"
+
+
 class CudaLink(ModelLink):
     """Far arrays in page-locked memory, in front of a card. All memory that it takes is freed when it closes."""
 
-    def __init__(self, arrays: list[Array], device: Device, card: Card) -> None:
-        super().__init__(arrays, device)
+    kernels_reach_far = True  # a kernel can read lists where they are
+
+    def __init__(self, arrays: list[Array], device: Device, card: Card, page_bytes: int = 0, hint: Hint = Hint.NONE) -> None:
+        super().__init__(arrays, device, page_bytes, hint)
         self.card = card
-        self.notes = [f"costs and modelled seconds are those of {device.name}: this GPU's link was not measured", *card.notes]
-        self._mapped: list[Shared] = []
+        self.notes = [costs_note(device, card), *card.notes]
+        self._mapped: list[Shared] = []  # by section; with pages, managed memory
         self._taken: list[Array] = []  # near and page-locked memory
         self._whole: dict[int, Array] = {}
         self._staging: list[Array | None] = [None] * CHANNELS
         try:
             self._stream = card.stream()
             for section in self._sections:
-                self._mapped.append(taken(card, card.mapped, section))
+                self._mapped.append(taken(card, card.managed if page_bytes else card.mapped, section))
+            if page_bytes:
+                self.notes.append("pages, faults and evictions are modelled: a GPU does not report them")
+                for memory in self._mapped:
+                    card.advise(memory, hint.advice)
         except BaseException:
             self.close()
             raise
@@ -100,6 +119,16 @@ class CudaLink(ModelLink):
                 self.card.copy(buffer[begin:end], staging[begin:end], self._stream)
         self._finish()
         return packed
+
+    def prefetch(self, section: int, begin: int, end: int, channel: int = 0) -> int:
+        memory = self._mapped[section]
+        self.card.prefetch(memory, begin, min(end, memory.host.nbytes), self._stream)
+        self._finish()
+        return super().prefetch(section, begin, end, channel)
+
+    def _page_memory(self, size: int) -> Array | int:
+        """Pages are near or far as the driver decides."""
+        return size
 
     def _show(self, extents: Extents, buffer: Array) -> None:
         """Nothing moves before a kernel asks for it."""

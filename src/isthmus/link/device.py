@@ -83,15 +83,15 @@ class Device:
     near: NearMemory
     host: Host
     sources: dict[str, str]  # of every figure, by "section.key"
+    measured: bool = False  # on a GPU of this machine (`card_costs.py`)
 
     def profile(self) -> Profile:
         """The costs that policies use: bulk bytes, full requests, and packing unaligned lists as long as a request."""
         line, host = self.link.request_bytes, self.host
         rate = self.link.direct[-1] / line
         packing = host.cores * host.pack_bandwidth * 2 * line / (2 * line + host.fetch_bytes)
-        return Profile(
-            f"{PREFIX}{self.name}", self.link.bandwidth, rate, line, self.link.in_flight, False, (), packing
-        )
+        name = self.name if self.measured else f"{PREFIX}{self.name}"
+        return Profile(name, self.link.bandwidth, rate, line, self.link.in_flight, self.measured, (), packing)
 
 
 SECTIONS: dict[str, type[Any]] = {"link": Bus, "managed": Paging, "near": NearMemory, "host": Host}

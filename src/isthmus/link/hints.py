@@ -28,6 +28,12 @@ class Hint(Enum):
         return self.value.startswith("prefetch")
 
     @property
+    def advice(self) -> str:
+        """What the driver is told about the memory: accessed-by, preferred-location, read-mostly, or nothing."""
+        word = self.value.removeprefix("prefetch").removeprefix("+")
+        return "" if word == "none" else word
+
+    @property
     def direct(self) -> bool:
         """Pages are mapped from the start: no faults, and far pages are read where they are (zero-copy).
 

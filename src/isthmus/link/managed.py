@@ -40,12 +40,13 @@ class Migrated:
 class ManagedMemory:
     """Far sections cached by page in a region of near memory. Not for several threads at once."""
 
-    def __init__(self, sections: list[Array], paging: Paging, memory: Array) -> None:
+    def __init__(self, sections: list[Array], paging: Paging, memory: Array | int) -> None:
+        """`memory` holds the pages; if it is only a number of bytes, pages are counted, and `read` fills no buffer."""
         self._sections, self._paging = sections, paging
         page = paging.page_bytes
         self._per_block = paging.block_bytes // page
-        self.room = memory.size // page  # pages
-        self._memory = memory
+        self.room = (memory if isinstance(memory, int) else memory.size) // page  # pages
+        self._memory = None if isinstance(memory, int) else memory
         blocks = [-(-section.size // paging.block_bytes) for section in sections]
         self._first = np.concatenate([[0], np.cumsum(blocks)]) * self._per_block  # page of each section's start
         self._slots = np.full(int(self._first[-1]), -1, np.int64)  # slot of each page; -1: the page is far
@@ -81,8 +82,9 @@ class ManagedMemory:
                 done.faults += int(faulted.size)
                 done.batches += 1
                 self._migrate(self._grown(faulted, wanted), wanted, done)
-            begins = self._slots[pieces.pages[at:stop]] * self._paging.page_bytes + pieces.starts[at:stop]
-            pack(self._memory, begins, pieces.lengths[at:stop], pieces.places[at:stop], buffer, 0, stop - at)
+            if self._memory is not None:
+                begins = self._slots[pieces.pages[at:stop]] * self._paging.page_bytes + pieces.starts[at:stop]
+                pack(self._memory, begins, pieces.lengths[at:stop], pieces.places[at:stop], buffer, 0, stop - at)
             at = stop
         return done
 
@@ -149,8 +151,9 @@ class ManagedMemory:
         self._counts[blocks] += counts
         self._filled[blocks] = self._time
         page = self._paging.page_bytes
-        places = np.searchsorted(self._first, come, "right") - 1
-        copy(self._sections, Extents(places, (come - self._first[places]) * page, np.full(come.size, page), slots * page), self._memory)
+        if self._memory is not None:
+            places = np.searchsorted(self._first, come, "right") - 1
+            copy(self._sections, Extents(places, (come - self._first[places]) * page, np.full(come.size, page), slots * page), self._memory)
         done.bytes += int(come.size) * page
         done.migrations += 1 + int(((np.diff(come) != 1) | (np.diff(come // self._per_block) != 0)).sum())
 

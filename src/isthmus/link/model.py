@@ -54,7 +54,7 @@ class ModelLink(Link):
         if page_bytes:
             if page_bytes < device.managed.page_bytes:
                 raise BudgetError(f"managed memory needs at least one page of {device.managed.page_bytes} bytes; got {page_bytes}")
-            self.pages = ManagedMemory(self._sections, device.managed, aligned_empty(page_bytes, np.uint8))
+            self.pages = ManagedMemory(self._sections, device.managed, self._page_memory(page_bytes))
 
     def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
         moved = self._carry(extents, buffer)
@@ -90,18 +90,17 @@ class ModelLink(Link):
 
         Far pages migrate at a fault. If pages are mapped from the start, they are read where they are.
         """
-        near = buffer.view(np.uint8)
         with self._lock:
             pages = self._managed()
             if not self._hint.direct:
-                moved = self._paged(pages.read(extents, near))
+                moved = self._paged(pages.read(extents, buffer))
             else:
                 far, migrated = pages.mapped(lists.extents(), self.device.link.request_bytes)
                 moved = self._direct(far)
                 moved.add(self._brought(migrated))
                 here = pages.near(extents)
-                pages.read(some(extents, here), near)
-                copy(self._sections, some(extents, ~here), near)
+                pages.read(some(extents, here), buffer)
+                self._show(some(extents, ~here), buffer)
         return self._count(channel, moved)
 
     def prefetch(self, section: int, begin: int, end: int, channel: int = 0) -> int:
@@ -125,6 +124,10 @@ class ModelLink(Link):
         """What the channel has moved since the last call."""
         moved, self._moved[channel] = self._moved[channel], Moved()
         return moved
+
+    def _page_memory(self, size: int) -> Array | int:
+        """Near memory for managed pages, or only its size."""
+        return aligned_empty(size, np.uint8)
 
     def _carry(self, extents: Extents, buffer: Array) -> int:
         """Copy extents into a buffer; returns the bytes."""

@@ -19,7 +19,7 @@ def open_link(
 
     `far`: "ram" first reads arrays that are in files into memory, and then uses a link to that memory.
     """
-    if far == "auto" and in_files(arrays):
+    if far != "ram" and in_files(arrays):
         kind = PatchedLink if any(array.patch is not None for array in arrays) else SsdLink
         return kind(arrays, profile_of(arrays, may_measure, say), verify)
     return RamLink([snapshot.whole(array, verify) for array in arrays])

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.programs.program import Array, Facts
+from isthmus.programs.declared import Monotone
+from isthmus.programs.program import Array, Facts, State
 from isthmus.programs.recalled import real
 
 LOOKED_AT = 1 << 16  # vertices sampled to set a bound
@@ -47,3 +48,22 @@ class BestFirst:
 
 def wider(bound: float) -> float:
     return bound * 2 if bound > 0 else bound / 2
+
+
+class MonotoneBestFirst(Monotone):
+    """A monotone program in this order, if the recipe allows it. Its values are the first array of its state."""
+
+    def begin(self, facts: Facts) -> State:
+        self._best_first = BestFirst(self.settles)
+        return super().begin(facts)
+
+    def before(self, state: State, frontier: Any, facts: Facts) -> None:
+        if facts.best_first:
+            self._best_first.part(state.arrays[0], frontier, facts)
+
+    def remember(self, state: State) -> dict[str, Any]:
+        return {**super().remember(state), "bound": self._best_first.bound}
+
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        super().recall(state, kept)
+        self._best_first.recall(kept["bound"])

@@ -44,6 +44,9 @@ class LivePageRank(Spreading):
             return np.full(facts.vertices, 1 - self.factor)
         return teleport_vector(self.teleport, facts) * (1 - self.factor) * TELEPORTED
 
+    def own(self, facts: Facts) -> Array:
+        return np.full(1, 1 - self.factor) if self.teleport is None else self.first_residuals(facts)
+
     def arriving(self, vertices: int) -> float:
         return 1 - self.factor if self.teleport is None else 0.0
 
@@ -77,8 +80,7 @@ class LivePageRank(Spreading):
         total = (1 - self.factor) * (facts.vertices if even else TELEPORTED)
         if abs(sums.surplus) > FEW * total:
             return 0.0, NOTHING
-        own = np.full(1, 1 - self.factor) if even else self.first_residuals(facts)
-        return sums.surplus / (total - sums.surplus), own
+        return sums.surplus / (total - sums.surplus), self.own(facts)
 
     def balance(self, total: float, stuck: float, facts: Facts) -> float:
         """A step keeps d of what is at vertices with edges, and adds (1 - d) of all teleports."""

@@ -76,6 +76,10 @@ class Spreading(ByDeltas):
     @abstractmethod
     def first_residuals(self, facts: Facts) -> Array: ...
 
+    def own(self, facts: Facts) -> Array:
+        """What a vertex has without any edge: by vertex, or once for all of them."""
+        return self.first_residuals(facts)
+
     @abstractmethod
     def allowed(self, total: float) -> float:
         """The sum of |residual|, and of `off` / factor, at which the error is at most `tol`, if the scores sum to `total`."""

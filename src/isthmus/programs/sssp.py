@@ -17,9 +17,9 @@ from isthmus.errors import OptionError
 from isthmus.kernels import delta_stepping, gang, traversal
 from isthmus.kernels.vertices import reach, widen
 from isthmus.programs.algorithm import Answer, Live, Option, Runner, Vertex, algorithm
-from isthmus.programs.best_first import BestFirst
+from isthmus.programs.best_first import MonotoneBestFirst
 from isthmus.programs.column import Column
-from isthmus.programs.declared import Monotone, monotone
+from isthmus.programs.declared import monotone
 from isthmus.programs.message import INT_MAX
 from isthmus.programs.predecessors import LONGEST, FindTree, Predecessors, with_predecessors
 from isthmus.programs.program import NOTHING_YET, Array, Facts, NearEdges, Seen, State
@@ -43,7 +43,7 @@ def real(distance, weight, cutoff=LONGEST["f"], beyond=LONGEST["f"]):  # type: i
     return total if total <= cutoff else beyond
 
 
-class SSSP(Monotone):
+class SSSP(MonotoneBestFirst):
     """Distances by weight from `source`; paths longer than `cutoff` do not count.
 
     `until`: a vertex. When its distance is known, those of farther ones may be left out, or be too long.
@@ -74,7 +74,6 @@ class SSSP(Monotone):
 
     def begin(self, facts: Facts) -> State:
         self.dtype(facts)
-        self._best_first = BestFirst(1)
         self._last = None if self._until is None else facts.number(self._until)
         return super().begin(facts)
 
@@ -82,15 +81,7 @@ class SSSP(Monotone):
         if self._last is not None and (known := state.arrays[0][self._last].item()) < state.params[0]:
             # Weights are at least 0, so no path that is longer than one to the target leads there.
             state.params = known, INT_MAX if state.arrays[0].dtype.kind == "i" else np.inf
-        if facts.best_first:
-            self._best_first.part(state.arrays[0], frontier, facts)
-
-    def remember(self, state: State) -> dict[str, Any]:
-        return {**super().remember(state), "bound": self._best_first.bound}
-
-    def recall(self, state: State, kept: dict[str, Any]) -> None:
-        super().recall(state, kept)
-        self._best_first.recall(kept["bound"])
+        super().before(state, frontier, facts)
 
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         if facts.vertices > 1 << 32:

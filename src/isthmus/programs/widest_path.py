@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from isthmus.programs.algorithm import Answer, Live, Runner, Vertex, algorithm
-from isthmus.programs.best_first import BestFirst
+from isthmus.programs.best_first import MonotoneBestFirst
 from isthmus.programs.column import Column
-from isthmus.programs.declared import Monotone, monotone
-from isthmus.programs.program import Array, Facts, State
+from isthmus.programs.declared import monotone
+from isthmus.programs.program import Array, State
 from isthmus.programs.weights import note_unweighted
 
 
@@ -23,7 +23,7 @@ def narrowest(width, weight):  # type: ignore[no-untyped-def]
     return min(width, weight)
 
 
-class WidestPath(Monotone):
+class WidestPath(MonotoneBestFirst):
     """The width of the widest path from `source`. Unreached vertices have none, nor has the source: no edge limits it."""
 
     columns = (Column("width"),)
@@ -32,21 +32,6 @@ class WidestPath(Monotone):
         program = narrowest
         super().__init__(program.message, program.initial, program.combine, program.start_value, program.column, program.sides)
         self.name, self.sources = "widest_path", [source]
-
-    def begin(self, facts: Facts) -> State:
-        self._best_first = BestFirst(-1)
-        return super().begin(facts)
-
-    def before(self, state: State, frontier: Any, facts: Facts) -> None:
-        if facts.best_first:
-            self._best_first.part(state.arrays[0], frontier, facts)
-
-    def remember(self, state: State) -> dict[str, Any]:
-        return {**super().remember(state), "bound": self._best_first.bound}
-
-    def recall(self, state: State, kept: dict[str, Any]) -> None:
-        super().recall(state, kept)
-        self._best_first.recall(kept["bound"])
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         widths = columns["width"]

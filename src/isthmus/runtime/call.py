@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from isthmus.errors import BudgetError
 from isthmus.graph.snapshot import Snapshot
+from isthmus.kernels.cuda.card import Shared
 from isthmus.programs.algorithm import Answer
 from isthmus.programs.program import Program
 from isthmus.runtime.budget import Split
@@ -30,6 +31,7 @@ class Call:
         self._passes: list[Execution] = []
         self.notes: list[str] = []  # about the answer; those about the run itself are in the trace only
         self.trace = Trace()
+        self.left: list[tuple[Any, Shared]] = []  # what the last pass has left on a GPU
 
     @property
     def graph(self) -> Snapshot:
@@ -60,6 +62,7 @@ class Call:
 
     def __call__(self, program: Program) -> Answer:
         found = execute(program, self._session, self._watch, self._say, self._checkpoints.next_pass(program))
+        found.left, self.left = [], found.left  # of the last pass alone
         self._passes.append(found)
         self.trace.extend(found.trace)
         for note in found.trace.notes:

@@ -10,7 +10,7 @@ Loop, schedule, engines and clock are those of a modelled device. What differs i
   counts are exactly those of the modelled device.
 
 Rows of a delivery are uploaded from the host: 28 bytes each, beside what the link counts. Near memory keeps no edges from one delivery to
-the next but Scaph's partitions: caches of lists are made by the processor's loops, and pages of managed memory are not there yet.
+the next but Scaph's partitions, and pages of managed memory where the driver keeps them: caches of lists are made by the processor's loops.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from isthmus.engines.engine import Delivery, Ranges, Rows, Side
-from isthmus.errors import OptionError
+from isthmus.errors import NotOnGpu
 from isthmus.frontier import Frontier
 from isthmus.graph.lists import Lists
 from isthmus.kernels.cuda import rows as kernels
@@ -57,6 +57,7 @@ class OnCard:
         self._taken: list[Array | Shared] = []
         self._shared: dict[int, Shared] = {}  # by the id of what the host sees
         self._lists: dict[int, tuple[Array, Array]] = {}  # by id: a run's lists live as long as it does
+        self.left: list[tuple[Array, Shared]] = []  # what stays when the run has ended: copies on the host, and the card's own
 
     def __enter__(self) -> Self:
         return self
@@ -78,6 +79,15 @@ class OnCard:
         self._shared[id(shared.host)] = shared
         host: Array = shared.host
         return host
+
+    def leave(self, array: Array) -> Array:
+        """A copy on the host of an array that both sides use; its memory on the card stays, for whoever takes it from `left`."""
+        fresh, shared = np.array(array), self._shared.get(id(array))
+        if shared is not None:
+            self._taken = [each for each in self._taken if each is not shared]
+            self.card.keep(shared)
+            self.left.append((fresh, shared))
+        return fresh
 
     def upload(self, array: Array) -> Array:
         near = self.near(array.size, array.dtype)
@@ -114,10 +124,8 @@ class OnCard:
 
 def on_gpu(recipe: Recipe) -> Recipe:
     """A recipe without the parts that do not run on a GPU yet."""
-    if recipe.pages:
-        raise OptionError(f"policy: {recipe.name} reads pages of managed memory, which does not run on a GPU yet; give another recipe")
     again = {name: runs for name, runs in recipe.further_runs.items() if name not in ("cache", "zero_copy")}  # these would cross the link
-    return replace(recipe, cache="none", further_runs=again)
+    return replace(recipe, cache=recipe.cache if recipe.pages else "none", further_runs=again)
 
 
 def make_frontier(session: Session) -> Frontier:
@@ -140,7 +148,7 @@ def near_state(session: Session, program: Program, state: State, frontier: Front
         frontier.board(on)
         yield on
         on.finish()
-        exchange(program, state, tuple(np.array(array) for array in state.arrays))
+        exchange(program, state, tuple(on.leave(array) for array in state.arrays))
 
 
 def exchange(program: Program, state: State, fresh: tuple[Array, ...]) -> None:
@@ -152,11 +160,11 @@ def exchange(program: Program, state: State, fresh: tuple[Array, ...]) -> None:
 
 
 def refuse_views(program: Program, state: State) -> None:
-    """Raise OptionError if a program holds views of its state's arrays: there it would not see what kernels write."""
+    """Raise NotOnGpu if a program holds views of its state's arrays: there it would not see what kernels write."""
     held = [value for value in (*state.extra.values(), *vars(program).values()) if isinstance(value, np.ndarray)]
     views = [value for value in held if not any(value is array for array in state.arrays)]
     if any(np.may_share_memory(view, array) for view in views for array in state.arrays):
-        raise OptionError(f"{program.name} does not run on a GPU yet; run it on the processor")
+        raise NotOnGpu(f"{program.name} does not run on a GPU yet; run it on the processor")
 
 
 class CudaWorker(Worker):
@@ -167,7 +175,7 @@ class CudaWorker(Worker):
         launches: Launches | None,
     ) -> None:  # fmt: skip
         if program.loops(state) is not None:
-            raise OptionError(f"{program.name} does not run on a GPU yet; run it on the processor")
+            raise NotOnGpu(f"{program.name} does not run on a GPU yet; run it on the processor")
         assert isinstance(desk.link, CudaLink)
         self._on, self._link, sides = on, desk.link, desk.sides
         gpu = on.card.gpu
@@ -185,7 +193,7 @@ class CudaWorker(Worker):
         self._kernel = self._kernels.seek if self._program.seeks(self._state) else self._kernels.push
 
     def pieces(self, delivery: Delivery, frontier: Frontier) -> list[Piece]:
-        if delivery.task.engine.streams and delivery.far_begins is not None:
+        if delivery.task.engine.streams and delivery.far_begins is not None and self._link.kernels_reach_far:
             self._leave_far(delivery, delivery.far_begins)
         if self._launches is not None:
             self._launches.begin(delivery, delivery.edges, frontier)

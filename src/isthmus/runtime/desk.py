@@ -19,6 +19,7 @@ from isthmus.cache.partition_cache import PartitionCache
 from isthmus.cache.vertex_cache import VertexCache
 from isthmus.engines.engine import Buffer, Engine, Resources, Side
 from isthmus.engines.registry import engine as engine_named
+from isthmus.errors import NotOnGpu
 from isthmus.graph.far import FarArray
 from isthmus.graph.files import BLOCK, aligned_empty
 from isthmus.graph.lists import Lists
@@ -26,6 +27,7 @@ from isthmus.graph.partition import cut, partition_bytes
 from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels.cuda.card import Card
 from isthmus.link.cuda import CudaLink
+from isthmus.link.cuda_disk import CudaDiskLink
 from isthmus.link.device import Device
 from isthmus.link.hints import Hint
 from isthmus.link.link import CHANNELS, Array, Extents, Link, Moved
@@ -33,6 +35,7 @@ from isthmus.link.measure import Say
 from isthmus.link.model import ModelLink
 from isthmus.link.near import NearLink
 from isthmus.link.opening import in_files, open_link
+from isthmus.memory import DEFAULT_SHARE, available
 from isthmus.policies.combine import TOGETHER
 from isthmus.policies.recipe import Recipe
 from isthmus.programs.program import Program
@@ -264,12 +267,23 @@ class Holdings:
     def _model_link(self, arrays: list[FarArray], page_bytes: int = 0, hint: Hint = Hint.NONE) -> ModelLink:
         """A modelled link in front of arrays, which lie in host memory."""
         assert self._model is not None
+        if self._card is not None and self._stays_on_disk(arrays):
+            if page_bytes:
+                raise NotOnGpu("policy: pages of managed memory need all edges in host memory; give another recipe, or a smaller graph")
+            disk = open_link(self._snapshot, arrays, "auto", self._verify)
+            return opened_on_disk(arrays, disk, self._model, self._card)
         whole = [np.ascontiguousarray(self._snapshot.whole(array, self._verify)) for array in arrays]
         if self.outlasting is not None:
             return self.outlasting.link([array.name for array in arrays], whole)
         if self._card is not None:
-            return CudaLink(whole, self._model, self._card)
+            return CudaLink(whole, self._model, self._card, page_bytes, hint)
         return ModelLink(whole, self._model, page_bytes, hint)
+
+    def _stays_on_disk(self, arrays: list[FarArray]) -> bool:
+        """Whether a GPU gets these arrays from disk: if the host's memory does not hold them, or on request."""
+        if not in_files(arrays) or self._far == "ram":
+            return False
+        return self._far == "disk" or sum(array.bytes for array in arrays) > DEFAULT_SHARE * available()
 
     def _resident_link(self, arrays: list[FarArray]) -> ModelLink:
         names = tuple(array.name for array in arrays)
@@ -300,7 +314,8 @@ class Holdings:
         partition = partition_bytes(snapshot.slots(program.sides[0]) * sum(entry), most)
         sides = [self._side(name, index, program, partition, link) for index, name in enumerate(program.sides)]
         size = max(split.edges // BUFFERS // block, LEAST_BLOCKS) * block
-        memory = link.near(BUFFERS * size + split.cache)
+        pages_of_card = recipe.pages and self._card is not None  # the driver itself takes memory for them
+        memory = link.near(BUFFERS * size + (0 if pages_of_card else split.cache))
         buffers = Buffers([Buffer(memory[k * size : (k + 1) * size], entry, block) for k in range(BUFFERS)])
         rest = memory[BUFFERS * size :]
         resources = Resources(link, sides, self._team.size, rest, self._whole, recipe.merge, recipe.hint.evicts)
@@ -309,6 +324,15 @@ class Holdings:
         return Desk(
             sides, link, engines, buffers, Executor(link, self._team), memory, cache, self._key(program, split, recipe),
         )  # fmt: skip
+
+
+def opened_on_disk(arrays: list[FarArray], disk: Link, model: Device, card: Card) -> CudaDiskLink:
+    """A link from a disk to a card; if it cannot be opened, the disk is closed."""
+    try:
+        return CudaDiskLink(arrays, disk, model, card)
+    except BaseException:
+        disk.close()
+        raise
 
 
 def make_cache(split: Split, recipe: Recipe, sides: list[Side], memory: Array, team: Team) -> Cache:

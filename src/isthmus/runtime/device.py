@@ -10,6 +10,7 @@ from typing import Any
 from isthmus.errors import OptionError
 from isthmus.kernels.cuda import shim
 from isthmus.kernels.cuda.card import Card, NumbaCard
+from isthmus.link.card_costs import recall
 from isthmus.link.device import PREFIX, Device, builtin, find
 from isthmus.memory import available, format_size
 from isthmus.messages import option
@@ -18,7 +19,7 @@ from isthmus.threads import default_threads
 DEVICES = ("auto", "cpu")  # and model:NAME, cuda:NUMBER
 CUDA = "cuda"
 SPARE = 128 << 20  # bytes of a GPU's memory that no budget uses: for rows that are sorted, and for the driver
-ASSUMED = "rtx2080ti"  # whose costs policies use for a GPU, as none of this machine's links is measured yet
+ASSUMED = "rtx2080ti"  # whose costs policies use for a GPU that `isthmus calibrate` has not measured
 
 
 def device_of(text: str) -> Device | None:
@@ -26,12 +27,19 @@ def device_of(text: str) -> Device | None:
     if isinstance(text, str) and text.startswith(PREFIX):
         return find(text)
     if is_gpu(text):
-        card = card_of(text)
-        assumed = find(ASSUMED)
-        return replace(assumed, near=replace(assumed.near, bytes=max(1, card.free_bytes() - SPARE)))
+        gpu = gpu_of(text)
+        return figures_of(gpu, max(1, open_card(gpu.number).free_bytes() - SPARE))
     if text not in DEVICES:
         raise OptionError(f"device: expected one of {', '.join(DEVICES)}, {PREFIX}NAME or {CUDA}:NUMBER, got {text!r}")
     return None
+
+
+def figures_of(gpu: shim.Found, near_bytes: int) -> Device:
+    """A GPU's measured costs or, if there are none, assumed ones."""
+    assumed, known = find(ASSUMED), recall(gpu.name, gpu.number)
+    if known is None:
+        return replace(assumed, near=replace(assumed.near, bytes=near_bytes))
+    return known.costs.device(assumed, near_bytes)
 
 
 def name_of(text: str, model: Device | None) -> str:
@@ -104,7 +112,10 @@ def listed() -> list[Listed]:
 
 
 def gpu_text(gpu: shim.Found) -> str:
-    return f"{gpu.name}, compute capability {gpu.capability[0]}.{gpu.capability[1]}" if gpu.capability > (0, 0) else gpu.name
+    if gpu.capability == (0, 0):
+        return gpu.name
+    text = f"{gpu.name}, compute capability {gpu.capability[0]}.{gpu.capability[1]}"
+    return text if gpu.trouble or recall(gpu.name, gpu.number) else f"{text}; not measured, so auto does not choose it"
 
 
 def model_text(device: Device) -> str:

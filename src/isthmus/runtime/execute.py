@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from isthmus.engines.resident import Resident
 from isthmus.errors import BudgetError, StoreError
 from isthmus.kernels.compiling import COMPILING, clock, telling
+from isthmus.kernels.cuda.card import Shared
 from isthmus.link.link import Moved
 from isthmus.link.measure import ignore
 from isthmus.link.model import ModelLink
@@ -50,6 +51,7 @@ class Execution:
     edge_bytes: int = 0
     loaded: Moved = field(default_factory=Moved)  # before the first iteration, to have edges near
     back_bytes: int | None = None  # from a modelled device to its host
+    left: list[tuple[Any, Shared]] = field(default_factory=list)  # of the state, on the host and on the GPU that has run the program
 
 
 def recipe_for(program: Program, session: Session) -> Recipe:
@@ -90,7 +92,7 @@ def executed(program: Program, session: Session, watch: Watch, say: Callable[[st
     split = holdings.fitted(program, session_split(program, session), chosen)
     held = holdings.release(program, split, chosen)
     spare = max(0, split.budget - split.peak - held) if saved is None else saved.spare(split, session.settings.memory)
-    run = Execution(program, split, trace=Trace(notes=list(split.notes)), loaded=holdings.count_anew())
+    run = Execution(program, split, trace=Trace(notes=[*session.notes, *split.notes]), loaded=holdings.count_anew())
     facts = facts_of(session, program, spare, chosen)
     state, frontier = program.begin(facts), make_frontier(session)
     frontier.start(state.start)
@@ -122,6 +124,7 @@ def executed(program: Program, session: Session, watch: Watch, say: Callable[[st
             loop.staying = stay(loop, split)
             loop.begin()
             loop.run()
+        run.left = [] if on is None else on.left
         count_brought(run.trace, brought)
     finished = clock()
     state.over = True  # no copies: they might not fit the budget

@@ -1,6 +1,7 @@
-"""A result as other libraries read it: as an Arrow stream of all columns, or as an array of the main one (NumPy, DLPack).
+"""A result as other libraries read it: as an Arrow stream of all columns, or as an array of the main one (NumPy, DLPack, CUDA).
 
-Numbers are handed over without a copy where they are stored in natural order and need no conversion; a consumer keeps them alive.
+Numbers are handed over without a copy where they are stored in natural order and need no conversion; a consumer keeps them alive. After a
+run on a GPU, DLPack hands over the array there, and libraries of the host take `__array__`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,12 @@ Array = np.ndarray[Any, Any]
 
 class Interchange(ABC):
     """The protocols of a result, made from its batches and its main column."""
+
+    gpu: Any
+
+    @abstractmethod
+    def on_gpu(self, name: str | None = None) -> Any:
+        """A column as an array on a GPU."""
 
     @abstractmethod
     def filled(self, name: str | None = None) -> Array:
@@ -48,7 +55,20 @@ class Interchange(ABC):
 
     def __dlpack__(self, **options: Any) -> Any:
         """The main column, as `filled` returns it: numpy.from_dlpack, torch.from_dlpack and others read it."""
-        return self.filled().__dlpack__(**options)
+        return self._lent().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self.filled().__dlpack_device__()
+        device: tuple[int, int] = self._lent().__dlpack_device__()
+        return device
+
+    def _lent(self) -> Any:
+        """The main column where it was computed."""
+        return self.filled() if self.gpu is None else self.on_gpu()
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The main column of a run on a GPU, as CuPy, Numba and others read it; others have no such attribute."""
+        if self.gpu is None:
+            raise AttributeError(f"{type(self).__name__} has no __cuda_array_interface__: the run was not on a GPU")
+        protocol: dict[str, Any] = self.on_gpu().__cuda_array_interface__
+        return protocol

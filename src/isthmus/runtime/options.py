@@ -27,7 +27,7 @@ class SessionOptions(TypedDict, total=False):
     without: tuple[str, ...]  # parts of the recipe to switch off
     threads: int | None  # None: one for each core
     verify: bool  # compare every block that is read with its checksum (the default); False trusts the disk
-    far: str  # where edges are stored: auto, or ram to treat main memory as far memory (for tests)
+    far: str  # where edges come from: auto, ram to treat main memory as far memory (for tests), or disk, also where they fit in memory
 
 
 class CallOptions(TypedDict, total=False):
@@ -79,8 +79,8 @@ class Settings:
             raise OptionError(f"without: expected several names, such as ({self.without!r},), got {self.without!r}")
         if not isinstance(self.without, Iterable) or not all(isinstance(name, str) for name in self.without):
             raise OptionError(f"without: expected names of parts, such as ('cache',), got {self.without!r}")
-        if self.far not in ("auto", "ram"):
-            raise OptionError(f"far: expected auto or ram, got {self.far!r}")
+        if self.far not in ("auto", "ram", "disk"):
+            raise OptionError(f"far: expected auto, ram or disk, got {self.far!r}")
         flag("verify", self.verify)
         if self.memory is not None and not str(self.memory).strip().endswith("%"):  # shares are checked with the graph
             parse_size(self.memory)

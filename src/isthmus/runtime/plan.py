@@ -22,6 +22,7 @@ from isthmus.link.opening import known_profile
 from isthmus.memory import format_size
 from isthmus.policies.recipes import named
 from isthmus.programs.program import Program
+from isthmus.runtime.auto_device import choose
 from isthmus.runtime.budget import BUFFERS, Split
 from isthmus.runtime.call import Rehearsed
 from isthmus.runtime.device import device_of, name_of
@@ -121,6 +122,8 @@ def plan(
     """
     passes: list[tuple[Program, Split]] = []
     run = callable_of("plan", algorithm)
+    if device == "auto" and isinstance(graph, Graph):
+        device = choose(graph, options.get("memory")).device
     try:
         run(graph, *args, policy=policy, device=device, rehearse=lambda program, near: passes.append((program, near)), **options)
     except Rehearsed:

@@ -25,6 +25,7 @@ from isthmus.memory import format_size
 from isthmus.programs.algorithm import Answer, Rows
 from isthmus.programs.column import Column, Holds, column_of
 from isthmus.runtime.by_key import ByKey
+from isthmus.runtime.gpu_columns import GpuArray, GpuColumns
 from isthmus.runtime.interchange import Interchange
 from isthmus.runtime.top import first_rows, group_sizes
 from isthmus.runtime.trace import Trace
@@ -47,6 +48,8 @@ class Result(ByKey, Interchange):
     It keeps the graph's ids, so it stays valid when the graph is closed or replaced.
     """
 
+    gpu: GpuColumns | None = None  # of a run on a GPU: what is still there
+
     def __init__(self, algorithm: str, graph: Snapshot, answer: Answer, trace: Trace, facts: dict[str, Any]) -> None:
         self.algorithm, self.trace = algorithm, trace
         self._answer = answer
@@ -58,7 +61,7 @@ class Result(ByKey, Interchange):
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: the ids as well, so that a result needs no store in another process."""
-        return {**vars(self), "_ids": self._ids.loaded(), "_ahead": None, "_ahead_end": -1}
+        return {**vars(self), "_ids": self._ids.loaded(), "_ahead": None, "_ahead_end": -1, "gpu": None}
 
     def __len__(self) -> int:
         return self._count
@@ -84,6 +87,17 @@ class Result(ByKey, Interchange):
     def filled(self, name: str | None = None) -> Array:
         """A column (default: the main one) as a plain array, in the order of `vertices`. Unreached: the largest int64, or infinity."""
         return np.ma.getdata(self.values if name is None else self[name])
+
+    def on_gpu(self, name: str | None = None) -> GpuArray:
+        """A column (default: the main one) of a run on a GPU as an array there, with the values and in the order of `filled`.
+
+        CuPy, cuDF, PyTorch and others read it without a copy. It is valid while this result, or an array made of it, exists.
+        """
+        if name is not None and name not in self._answer.columns:
+            raise OptionError(f"on_gpu: {self._no_column(name)}")
+        if self.gpu is None:
+            raise OptionError(f"on_gpu: this run was not on a GPU; run it with device='cuda:0', or copy {self.algorithm}'s values there")
+        return self.gpu.column(self, name)
 
     @property
     def vertices(self) -> Array:

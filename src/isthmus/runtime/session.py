@@ -15,21 +15,25 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, Unpack
 
-from isthmus.errors import IsthmusError, OptionError
+from isthmus.errors import BudgetError, IsthmusError, NotOnGpu, OptionError
 from isthmus.graph.graph import Graph
 from isthmus.graph.store import SUFFIX, is_store
+from isthmus.link.device import PREFIX
 from isthmus.messages import warn
 from isthmus.programs.algorithm import Algorithm, Answer
 from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.programs.program import Program
 from isthmus.runtime import repeat
+from isthmus.runtime.auto_device import Choice, choose
 from isthmus.runtime.call import Call, Rehearsal
 from isthmus.runtime.checkpoint import checkpoints_of
 from isthmus.runtime.desk import Holdings
 from isthmus.runtime.device import card_of, device_of, is_gpu
+from isthmus.runtime.gpu_columns import GpuColumns
 from isthmus.runtime.options import SESSION, CallOptions, SessionOptions, Settings, check_call, quiet, refuse_unknown, split
 from isthmus.runtime.result import Result
 from isthmus.runtime.results import result_of
@@ -47,6 +51,13 @@ class Session:
         check_graph("session", graph)
         refuse_unknown("session", options, SESSION)
         self.graph, self.settings = graph, Settings(**options)
+        if self.settings.far == "disk" and (not graph.snapshot.on_disk or str(self.settings.device).startswith(PREFIX)):
+            got = graph.snapshot if not graph.snapshot.on_disk else f"device {self.settings.device}, whose edges are in host memory"
+            raise OptionError(f"far: expected a graph in a store, and no modelled device, for far='disk'; got {got}")
+        self.notes: list[str] = []  # for the trace of every run
+        self._chosen = False  # whether the device is a GPU that nobody asked for
+        if self.settings.device == "auto":
+            self._take(choose(graph, self.settings.memory))
         self.model = device_of(self.settings.device)
         self.card = card_of(self.settings.device) if is_gpu(self.settings.device) else None
         self._lock, self._process = threading.RLock(), os.getpid()
@@ -63,6 +74,21 @@ class Session:
         self.holdings = Holdings(self.graph.snapshot, self.team, self.model, self.settings.verify, self.settings.far, self.card)
         self._release = weakref.finalize(self, release, self.holdings, self.team, self._process)  # also when it is forgotten unclosed
         self._release.atexit = False
+
+    def _take(self, choice: Choice) -> None:
+        self.settings = replace(self.settings, device=choice.device)
+        self.notes = [choice.note] if choice.note else []
+        self._chosen = is_gpu(choice.device)
+
+    def _leave_gpu(self, why: str) -> None:
+        """Go on with the processor, as a program cannot run on the GPU that was chosen."""
+        with self._lock:
+            release(self.holdings, None, self._process)
+            self._release.detach()
+            self._take(Choice("auto", f"device auto: the processor, as {why}"))
+            self.team.close()
+            self.model = self.card = None
+            uninterrupted(self._open)
 
     def __enter__(self) -> Self:
         return self
@@ -117,6 +143,15 @@ class Session:
 
     def call_with(self, algorithm: Algorithm, args: tuple[Any, ...], own: dict[str, Any], **options: Any) -> Result:
         """The same, with the algorithm's arguments in `own` and the options of the call as keywords."""
+        try:
+            return self._called(algorithm, args, own, **options)
+        except (NotOnGpu, BudgetError) as error:
+            if not self._chosen:
+                raise
+            self._leave_gpu(str(error))
+        return self._called(algorithm, args, own, **options)
+
+    def _called(self, algorithm: Algorithm, args: tuple[Any, ...], own: dict[str, Any], **options: Any) -> Result:
         date = repeat.now()
         algorithm.check(args, own)
         check_call(options)
@@ -153,17 +188,21 @@ class Session:
     def _result(self, answer: Answer, call: Call, again: dict[str, Any]) -> Result:
         facts = {**call.summary(answer), "repeat": again}
         answer.program = None  # a result must not hold the memory of the run
-        return result_of(call.algorithm, self.graph.snapshot, answer, call.trace, facts)
+        result = result_of(call.algorithm, self.graph.snapshot, answer, call.trace, facts)
+        if self.card is not None:
+            result.gpu = GpuColumns(self.card, call.left, answer.columns)
+        return result
 
 
-def release(holdings: Holdings, team: Team, process: int) -> None:
+def release(holdings: Holdings, team: Team | None, process: int) -> None:
     """Close what a session has, once or again; not in a fork of its process, where its threads do not exist."""
 
     def close() -> None:
         try:
             holdings.close()
         finally:
-            team.close()
+            if team is not None:
+                team.close()
 
     if os.getpid() == process:
         uninterrupted(close)

@@ -29,7 +29,7 @@ from isthmus.runtime.executor import Executor
 from isthmus.runtime.iteration import Iteration
 from isthmus.runtime.trace import Trace
 from isthmus.runtime.work import Piece, Work
-from isthmus.schedule import settling
+from isthmus.schedule import schedule, settling
 from isthmus.schedule.schedule import Standing
 from isthmus.threads import Team
 
@@ -97,7 +97,7 @@ class SettlingPartitions(Work):
         self._came: set[int] = set()  # partitions that were fetched and have not yet run
         self._found: dict[int, tuple[int, int, int, int, float]] = {}  # of runs: member, names in `outer`, vertices, edges, seconds
         self._standing = Standing(len(parts))
-        self._standing.pending[:] = settling.NOTHING
+        self._standing.pending[:] = schedule.NOTHING
         self._standing.room = self._kept.room
         self.loads = self.followed = 0
 
@@ -119,7 +119,7 @@ class SettlingPartitions(Work):
     @property
     def pending(self) -> bool:
         """Whether any partition is pending."""
-        return bool((self._standing.pending < settling.NOTHING).any())
+        return bool((self._standing.pending < schedule.NOTHING).any())
 
     def pays(self) -> bool:
         """Whether reading whole partitions was cheaper than one request for each vertex that was followed."""
@@ -152,7 +152,7 @@ class SettlingPartitions(Work):
         """A single piece: one member runs a whole partition."""
         parts, place, lists = self._side.partitions, self._kept.place(unit), self._side.lists
         weights = NO_WEIGHTS if place.weights is None else place.weights
-        self._standing.pending[unit] = settling.NOTHING
+        self._standing.pending[unit] = schedule.NOTHING
 
         def work(member: int) -> None:
             start = clock()

@@ -17,6 +17,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 FAR, COMING, NEAR, RUNNING = range(4)  # NEAR: near, and not running
 NONE = -1  # no unit
+NOTHING = np.inf  # `pending` of a unit in which nothing waits, for schedules that ask for it
 
 
 class Standing:
@@ -30,6 +31,7 @@ class Standing:
         self.ready: deque[int] = deque()  # units with arrived edges that have not run yet, in the order of arrival
         self.sent: list[int] = []  # units in the order they were fetched
         self.asked_for = np.zeros(count, np.bool_)  # units that were ever fetched
+        self.guess = NONE  # the unit that was fetched last although nothing waited in it, until something does
         self.coming = self.running = 0
         self.total_runs = 0
         self.room = 0  # further units that can be kept near
@@ -39,6 +41,7 @@ class Standing:
         """The unit is on its way near."""
         self.sent.append(unit)
         self.asked_for[unit] = True
+        self.guess = unit if self.pending[unit] == NOTHING else NONE
         self.coming += 1
         self._put(unit, COMING)
 
@@ -49,6 +52,8 @@ class Standing:
 
     def started(self, unit: int) -> None:
         self.running += 1
+        if unit == self.guess and self.pending[unit] != NOTHING:
+            self.guess = NONE
         self._put(unit, RUNNING)
 
     def finished(self, unit: int) -> None:

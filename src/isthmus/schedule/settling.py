@@ -5,16 +5,15 @@ finishes one partition after another. Updates to another partition wait there. A
 has work. This way a search reads a road network about once.
 
 It also predicts the next partition: if the last two fetched were neighbours, it fetches the one after them in the same
-direction, unless that was fetched before.
+direction, unless that was fetched before. The predicted partition runs as soon as it is near, though nothing is known to wait
+there: the partition that runs meanwhile marks vertices in it all the time, and is only asked which ones when it has finished.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from isthmus.schedule.schedule import FAR, NEAR, NONE, Array, Schedule, Standing, first
-
-NOTHING = np.inf  # `pending` of a partition without waiting vertices
+from isthmus.schedule.schedule import FAR, NEAR, NONE, NOTHING, Array, Schedule, Standing, first
 
 
 class Settling(Schedule):
@@ -32,7 +31,16 @@ class Settling(Schedule):
         return standing.total_runs >= self._most_runs
 
     def run(self, standing: Standing) -> int:
-        return NONE if self._paused(standing) else most_urgent(standing, standing.places == NEAR)
+        if self._paused(standing):
+            return NONE
+        unit = most_urgent(standing, standing.places == NEAR)
+        return unit if unit != NONE else self._guessed(standing)
+
+    def _guessed(self, standing: Standing) -> int:
+        """The predicted partition, once, while another runs."""
+        unit = standing.guess
+        can_run = unit != NONE and standing.running and standing.places[unit] == NEAR and not standing.runs[unit]
+        return unit if can_run else NONE
 
     def fetch(self, standing: Standing) -> int:
         if self._paused(standing) or standing.coming + standing.running >= self._members or self.run(standing) != NONE:
@@ -42,14 +50,13 @@ class Settling(Schedule):
 
     def _foreseen(self, standing: Standing) -> int:
         """Predict the next partition: the one after the last two fetched, if these are neighbours and a place is idle."""
-        if len(standing.sent) < 2 or not standing.running or not self._has_idle_place(standing):
+        one_at_a_time = standing.guess == NONE
+        if len(standing.sent) < 2 or not standing.running or not one_at_a_time or not self._has_idle_place(standing):
             return NONE
         before, latest = standing.sent[-2:]
         unit = 2 * latest - before
-        if abs(latest - before) != 1 or not 0 <= unit < standing.places.size or standing.asked_for[unit]:
-            return NONE
-        guessed = standing.runs[latest] == 0 and standing.pending[latest] == NOTHING
-        return NONE if guessed else unit  # one guess at a time
+        known = abs(latest - before) != 1 or not 0 <= unit < standing.places.size or standing.asked_for[unit]
+        return NONE if known else unit
 
     def _has_idle_place(self, standing: Standing) -> bool:
         return standing.room > 0 or bool(((standing.places == NEAR) & (standing.pending == NOTHING)).any())

@@ -18,6 +18,7 @@ import numpy as np
 
 from isthmus.errors import BatchError
 from isthmus.graph.change import Edits
+from isthmus.kernels.cuda.arrays import lies_on_gpu, to_host
 from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
 from isthmus.stream import columns
 from isthmus.stream.columns import Array, Kinds, Where
@@ -157,6 +158,7 @@ def columns_of(edges: Any, name: str) -> list[Array]:
             shapes = ", ".join(str(column.size) if column.ndim == 1 else f"shape {column.shape}" for column in found)
             raise BatchError(f"{name}: expected (sources, targets[, weights]) of equal length, got {len(found)} columns of {shapes}")
         return found
+    edges = to_host(edges) if lies_on_gpu(edges) else edges
     if isinstance(edges, np.ndarray):
         if edges.ndim != 2 or edges.shape[1] not in (2, 3):
             raise BatchError(f"{name}: expected an array with two or three columns, got shape {edges.shape}")
@@ -174,6 +176,8 @@ def column_of(values: Any) -> Array:
     """A column as an array; values of several types, which NumPy would make texts of, as objects."""
     if isinstance(values, np.ndarray):
         return values
+    if lies_on_gpu(values):
+        return to_host(values)
     if isinstance(values, list | tuple):
         return np.array(values) if alike(values) else objects(list(values))
     return np.asarray(values)

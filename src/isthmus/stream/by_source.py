@@ -71,6 +71,9 @@ class MaintainedBySource(Maintained):
     def near_bytes(self, vertices: int) -> int:
         return sum(part.near_bytes(vertices) for part in self._each)
 
+    def publishing_bytes(self, vertices: int) -> int:
+        return sum(part.publishing_bytes(vertices) for part in self._each)
+
     def running(self) -> Program:
         return self._each[0].running()
 

@@ -5,39 +5,35 @@ step shrinks the sum of both, by the program's factor. So if few vertices hold a
 lists are read, and kept while these vertices send repeatedly.
 
 Otherwise there are passes over all edges, as in `stream/sweeping.py`. A sweep leaves about a tenth of the residuals, so few are needed,
-unless small parts of the graph, such as two vertices by themselves, converge slowly; these parts are then finished by their lists. A pass
-that sends is a run of `programs/sending.py` by the loop of every run; sweeps and measuring read all in-edges piece by piece.
+unless small parts of the graph, such as two vertices by themselves, converge slowly; these parts are then finished by their lists. Every
+pass is a run of `programs/renewing.py` by the loop of every run, which reads ahead and keeps some edges near for the next pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from isthmus import sizes
-from isthmus.kernels import densities
-from isthmus.programs.program import State
-from isthmus.programs.sending import Sending
-from isthmus.programs.spreading import Spreading, Sums
+from isthmus.kernels import densities, score_passes
+from isthmus.programs.renewing import Collecting, Renewing
+from isthmus.programs.spreading import NOTHING, Spreading, Sums
 from isthmus.runtime.execute import execute
 from isthmus.runtime.options import quiet
 from isthmus.runtime.session import Session
 from isthmus.stream.maintained import Array
 from isthmus.stream.neighbours import Neighbours
-from isthmus.stream.residuals import NO_WEIGHTS, ROUNDING
-from isthmus.stream.spreading import ATTEMPTS, ROOM, STUCK, SWEPT, MaintainedSpreading
-from isthmus.stream.sweeping import EPSILON, Passes
+from isthmus.stream.residuals import ROUNDING
+from isthmus.stream.spreading import ATTEMPTS, ROOM, STUCK, MaintainedSpreading
+from isthmus.stream.sweeping import EPSILON, SINGLE, Passes
 
 SENT = 1.5  # of what the bound allows: a pass that sends mostly leaves less than two thirds, a sweep less than a fifth, unmeasured
-MARGIN = 1.5  # of what the last sweep has left; a sweep that leaves more than expected is found out when it is measured
+NEARLY = 1.25  # of what the bound allows: residuals that are measured, and then sent if they are more than is allowed
 SLOW = 0.5  # a sweep that changes more than this part of the change of the sweep before: the rest is probably in few places
 PART = 2  # lists of few vertices may take at most half of the time of a pass
 UNSENT = 0.5  # part of what the bound allows that is not sent when lists of few vertices are read
 HALF = 0.5  # lists of few vertices are read only if they send at least this part of all that is to be sent
 LEAST = 0.1  # part of what the bound allows: no step aims for less
-PIECES = 8  # pieces of work per thread
+ROUNDED_SHARES = 0.01  # part of what the bound allows, that shares in single precision may be off by
 
 
 class MaintainedFarSpreading(MaintainedSpreading):
@@ -62,6 +58,9 @@ class MaintainedFarSpreading(MaintainedSpreading):
 
     def _passes(self) -> Passes:
         return FarPasses(self)
+
+    def _own(self) -> Array:
+        return self.program.own(self.facts())
 
     def _catch_up(self) -> None:
         """Note what messages are off by. They are corrected when their lists are read."""
@@ -97,19 +96,20 @@ class MaintainedFarSpreading(MaintainedSpreading):
             super()._sweep()
             return
         values, residual, _, divisors = (array[:n] for array in self.state.arrays)
-        values += residual
-        divisors[:] = self._strength[:n]
+        self.team.split(lambda a, b: np.add(values[a:b], residual[a:b], out=values[a:b]), n)
+        self.team.split(lambda a, b: np.copyto(divisors[a:b], self._strength[a:b]), n)
         self._behind, self.program.off = self._behind[:0], 0.0
         self._sweep_values(self._passes())
         self.effort.affected += n
 
     def _sweep_values(self, passes: Passes) -> None:
         super()._sweep_values(passes)
-        self._expected = MARGIN * self._found
+        self._expected = self._found
 
-    def _swept_enough(self) -> float:
-        """Sweeps end with residuals that cancel, so the better bound holds."""
-        return self.program.enough(Sums(self._sums().total, 0.0, 0.0), SWEPT)
+    def _swept_enough(self) -> tuple[float, float]:
+        """Sweeps end with residuals that cancel, so the better bound holds. To send what is left takes one pass, another sweep two."""
+        allowed = self.program.enough(Sums(self._sums().total, 0.0, 0.0), 1.0)
+        return NEARLY * allowed, SENT * allowed
 
     def _pressing(self) -> Array:
         """Vertices whose messages must be corrected at once."""
@@ -121,12 +121,12 @@ class MaintainedFarSpreading(MaintainedSpreading):
         The cost is at most `most`, and the lists fit in the table. Density 0: such vertices have less than half of what is to be sent.
         """
         n, factor, amounts = self.graph.vertices, self.state.params[0], self.state.arrays[2]
-        np.abs(self.state.arrays[1][:n], out=amounts[:n])
+        residual = self.state.arrays[1]
+        self.team.split(lambda a, b: np.abs(residual[a:b], out=amounts[a:b]), n)
         lists, pressing, sums = self.ends_of("out"), self._pressing(), self._sums()
         if self._behind.size:
             amounts[self._behind] += self._off()[0] / factor
-        totals, edges, vertices = np.zeros((3, densities.BINS))
-        densities.sort_by_density(0, n, amounts, *lists, totals, edges, vertices)
+        totals, edges, vertices = self._by_density(amounts, lists)
         enough = self.program.enough(sums, ROOM) + self.program.off / factor
         enough = max(enough, LEAST * self.program.allowed(sums.total + sums.surplus))
         read = from_the_top(edges) + float((lists[1][pressing] - lists[0][pressing]).sum())
@@ -139,6 +139,19 @@ class MaintainedFarSpreading(MaintainedSpreading):
         if at == densities.BINS:
             return np.inf, int(costs[at])
         return float(np.ldexp(1.0, densities.LOWEST + at - 1)), 1 + int(costs[at])  # vertices without edges cost nothing
+
+    def _by_density(self, amounts: Array, lists: tuple[Array, Array]) -> Array:
+        """Sums of amounts, edges and lists in bins of their density (`kernels/densities.py`)."""
+
+        def part(first: int, last: int) -> Array:
+            sums = np.zeros((3, densities.BINS))
+            densities.sort_by_density(first, last, amounts, *lists, *sums)
+            return sums
+
+        total = np.zeros((3, densities.BINS))
+        for sums in self.team.split(part, self.graph.vertices):
+            total += sums
+        return total
 
     def _spread(self, density: float) -> None:
         """Let vertices with at least this density send, and send again whenever they reach it."""
@@ -155,12 +168,6 @@ class MaintainedFarSpreading(MaintainedSpreading):
         self.effort.affected += int(vertices)
         self._lost += ROUNDING * float(total)
 
-    def deliver(self, start: Array | None) -> int:
-        """Let the loop of every run send the shares of these vertices (None: all); returns the edges that it followed."""
-        program = Sending(self.program, State(self.state.arrays, start, self.state.params))
-        self.session.holdings.follow(self.graph.snapshot)
-        return int(execute(program, self.session, quiet, None, None).trace.total("active_edges"))
-
 
 def from_the_top(amounts: Array) -> Array:
     """The sums of all that follow each entry, with itself; 0 at the end."""
@@ -168,7 +175,7 @@ def from_the_top(amounts: Array) -> Array:
 
 
 class FarPasses(Passes):
-    """Passes over edges that are far."""
+    """Passes over edges that are far, by the loop of every run (`programs/renewing.py`)."""
 
     def __init__(self, keeper: MaintainedFarSpreading) -> None:
         graph, state = keeper.graph, keeper.state
@@ -176,18 +183,37 @@ class FarPasses(Passes):
         self._keeper = keeper
 
     def send(self, strengths: Array, stretch: tuple[float, Array], loss: float) -> float:
-        """In double precision, whatever rounding may lose."""
+        self._use(loss >= SINGLE)
         sent = self._take(self._values, self._residual, self._divisors, strengths, *stretch, self._shares)
-        self.edges += self._keeper.deliver(None)
-        return self._factor * sent * EPSILON
+        self._pass(Collecting, NOTHING)
+        return self._factor * sent * self._rounding
 
-    def _over_all(self, work: Callable[[int, int, Any], Any]) -> list[Any]:
-        found: list[Any] = []
-        all_begins, all_ends = self._keeper.ends_of("in")
-        for first, last, (begins, ends, sources, weights) in self._keeper.all_pieces("in"):
-            even = np.linspace(all_begins[first], all_ends[last - 1], PIECES * self._team.size + 1)[1:-1]
-            cuts = np.concatenate([[first], first + np.searchsorted(all_begins[first:last], even), [last]])
-            lists = (begins, ends, sources, weights if self._weighted else NO_WEIGHTS)
-            found += self._over(lists, cuts, work)
+    def share_out(self) -> None:
+        """In single precision, if that is enough for the bound."""
+        total = float(np.sum(self._values[: self._n]))
+        self._use(self._factor * SINGLE * total <= ROUNDED_SHARES * self._keeper.program.allowed(total))
+        super().share_out()
+
+    def sweep(self, own: Array) -> float:
+        self._team.split(lambda a, b: self._residual[a:b].fill(0.0), self._n)
+        return self._pass(Renewing, own)
+
+    def measure(self, own: Array) -> None:
+        self._team.split(lambda a, b: score_passes.lacks(a, b, self._values, self._residual, own), self._n)
+        self._pass(Collecting, own)
+        self.lost = self._factor * self._rounding * float(np.sum(self._values[: self._n]))
+
+    def _use(self, single: bool) -> None:
+        """Hold shares in single precision, or in double. Weights may be of any size, so with them in double."""
+        single = single and not self._weighted
+        whole = self._keeper.state.arrays[2]
+        self._shares, self._rounding = (whole.view(np.float32), SINGLE) if single else (whole, EPSILON)
+
+    def _pass(self, kind: type[Renewing], own: Array) -> float:
+        keeper = self._keeper
+        arrays = (self._values, self._residual, self._shares, self._divisors)
+        program = kind(keeper.program, arrays, keeper.state.params, own)
+        keeper.session.holdings.follow(keeper.graph.snapshot)
+        execute(program, keeper.session, quiet, None, None)
         self.edges += self._arcs
-        return found
+        return program.change

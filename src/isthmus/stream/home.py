@@ -28,6 +28,7 @@ class Home:
     budget: int
     threads: int | None = None
     align: bool | None = None  # of lists in memory
+    falls_back: bool = False  # if the edges do not fit in memory, they stay on disk
     notes: list[str] = field(default_factory=list)
 
     def open(self, graph: Graph, number: int = 0) -> AdvancingGraph:
@@ -36,10 +37,10 @@ class Home:
             if self.align is not None:
                 raise OptionError(f"{option('align')}: lists on disk are not aligned; leave it out for a graph on disk")
             return OverlayGraph(graph, self.threads, number)
-        check_room(graph, graph.edge_bytes * (2 if graph.directed else 1), self.budget)  # before they are loaded
+        self._check_room(graph, graph.edge_bytes * (2 if graph.directed else 1))  # before they are loaded
         opened = ChangingGraph(graph, self.threads, self.align, number)
         try:
-            check_room(opened, opened.near_bytes, self.budget)
+            self._check_room(opened, opened.near_bytes)
         except BudgetError:
             opened.close()
             raise
@@ -49,13 +50,23 @@ class Home:
         """Call `attempt` with the edges in memory; if they do not fit, and may be on disk, with the edges on disk."""
         if self.on_disk is not None:
             return attempt(self)
+        falls_back = may_be_on_disk and self.align is None
         try:
-            return attempt(replace(self, on_disk=False))
+            return attempt(replace(self, on_disk=False, falls_back=falls_back))
         except BudgetError as error:
-            if not may_be_on_disk or self.align is not None:
+            if not falls_back:
                 raise
             self.notes.append(f"the edges do not fit in the memory budget, so they stay on disk: {error}")
             return attempt(replace(self, on_disk=True))
+
+    def _check_room(self, graph: Graph, needed: int) -> None:
+        """Raise BudgetError unless a changing graph fits in memory."""
+        if needed >= self.budget:
+            more = "" if graph.path is None or self.falls_back else f", or leave the edges on disk with {option('on_disk', True)}"
+            raise BudgetError(
+                f"a stream on {graph} needs {format_size(needed)} for its edges, and more for programs; "
+                f"the budget is {format_size(self.budget)}: give {option('memory', f'{2 * needed // 10**6 + 1}MB')}{more}"
+            )
 
 
 def home_of(on_disk: Any, memory: str | int | None, budget: int, threads: int | None, align: bool | None) -> Home:
@@ -71,12 +82,3 @@ def home_of(on_disk: Any, memory: str | int | None, budget: int, threads: int | 
 def is_share(memory: str | int | None) -> bool:
     return isinstance(memory, str) and memory.strip().endswith("%")
 
-
-def check_room(graph: Graph, needed: int, budget: int) -> None:
-    """Raise BudgetError unless a changing graph fits in memory."""
-    if needed >= budget:
-        more = "" if graph.path is None else f", or leave the edges on disk with {option('on_disk', True)}"
-        raise BudgetError(
-            f"a stream on {graph} needs {format_size(needed)} for its edges, and more for programs; the budget is {format_size(budget)}: "
-            f"give {option('memory', f'{2 * needed // 10**6 + 1}MB')}{more}"
-        )

@@ -12,48 +12,36 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections import deque
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
 from isthmus.checks import finite_above_0, whole
-from isthmus.errors import BatchError, IsthmusError, OptionError, ProgramError
-from isthmus.graph.change import Change, Edits
-from isthmus.graph.changing import ChangingGraph, Undo
+from isthmus.errors import OptionError
+from isthmus.graph.change import Edits
 from isthmus.graph.graph import Graph
 from isthmus.graph.overlay_graph import OverlayGraph
 from isthmus.kernels.compiling import clock
-from isthmus.memory import Budget, give_memory_back
+from isthmus.memory import give_memory_back
 from isthmus.messages import option
-from isthmus.programs.program import Program
-from isthmus.runtime.device import device_of, name_of, refuse_gpu
-from isthmus.runtime.session import Session
+from isthmus.runtime.device import name_of
+from isthmus.stream.applying import Applying
 from isthmus.stream.batch import edits_in_order, edits_of
 from isthmus.stream.batch_report import BatchReport
 from isthmus.stream.checking import differences
 from isthmus.stream.columns import Kinds
 from isthmus.stream.device_session import DeviceSession
 from isthmus.stream.following import arrivals
-from isthmus.stream.home import Home, home_of, is_share
+from isthmus.stream.ground import Wishes, open_ground
 from isthmus.stream.live_result import LiveResult
-from isthmus.stream.maintained import Maintained
-from isthmus.stream.merger import Merger
-from isthmus.stream.publication import Publication
-from isthmus.stream.reads import FarReads
-from isthmus.stream.recipes import stream_recipe
 from isthmus.stream.records import Place
-from isthmus.stream.room import room_for_runs, room_on_disk
 from isthmus.stream.sources import open_updates
 from isthmus.stream.tables import edits_of_table
 from isthmus.stream.unlogged import Unlogged
-from isthmus.stream.wanted import Wanted, maintained
 from isthmus.threads import uninterrupted
 
 
-class Live:
+class Live(Applying):
     """A changing graph with programs that are kept current, opened by `isthmus.stream`. Use it as a context manager, or close it.
 
     `live["sssp"]` is the result of a program after the last batch, `live.graph` the graph as it is now, on which any algorithm runs, and
@@ -62,7 +50,7 @@ class Live:
     """
 
     def __init__(
-        self, graph: Graph | None, programs: Iterable[Any] = (), *, threads: int | None = None, memory: str | int | None = None,
+        self, graph: Graph | None, programs: Any = (), *, threads: int | None = None, memory: str | int | None = None,
         align: bool | None = None, log: Unlogged | None = None, device: str = "auto", policy: str | None = None,
         on_disk: bool | None = None,
     ) -> None:  # fmt: skip
@@ -71,60 +59,13 @@ class Live:
         `device`: "model:NAME" for a modelled GPU, whose host has the edges. Then `memory` is its near memory, or a share of the edges
         for lists that stay near, and `policy` a recipe of `stream/recipes.py`.
         """
-        if isinstance(programs, str | Program | Wanted):
-            programs = [programs]
-        programs = list(programs)
-        refuse_gpu(device, "streams do")
         self.log = log or Unlogged()
         weakref.finalize(self, self.log.close)  # of a stream that nobody closed
-        self._far: FarReads | None = None
-        self._merger: Merger | None = None
-        far = device_of(device) is not None
-        if far:
-            align, threads = True if align is None else align, 1 if threads is None else threads
-            on_disk, near, memory = False, memory, None
-        self.budget = Budget(None if is_share(memory) else memory).limit
-        self._notes: list[str] = []
-
-        def attempt(home: Home) -> list[tuple[Maintained, Any]]:
-            """Open the graph in this home, with everything that needs memory, or raise BudgetError."""
-            if policy is not None and not far and not home.on_disk:
-                raise OptionError(
-                    f"policy: recipes are for streams on disk and on modelled devices: give {option('on_disk', True)} or "
-                    f"{option('device', 'model:rtx2080ti')}"
-                )
-            self.graph = self.log.changing(graph, home)
-            try:
-                self.session = (
-                    DeviceSession(self.graph, device, stream_recipe(policy), threads) if isinstance(self.graph, ChangingGraph) and far
-                    else Session(self.graph, threads=threads, policy=policy or "auto")
-                )  # fmt: skip
-                asked = [(maintained(wanted, self.session), wanted) for wanted in programs]
-                self._split([program for program, _ in asked], near if far else memory)
-                return asked
-            except BaseException:
-                self._close_graph()
-                raise
-
-        home = home_of(on_disk, memory, self.budget, threads, align)
-        asked = home.tried(attempt, graph is None or graph.path is not None)
-        self._notes += home.notes
+        ground = open_ground(graph, programs, self.log, Wishes(threads, memory, align, device, policy, on_disk))
+        super().__init__(ground)
         self._lock = threading.RLock()  # of batches
-        self._published = threading.Lock()  # of what readers see
-        self._publications: dict[str, Publication] = {}
-        self._programs: dict[str, Maintained] = {}
-        self.asked: dict[str, Any] = {}
-        self._broken = False  # a batch was stopped while it was applied
-        self.number = self.graph.number  # of the last batch that was acknowledged
-        self._results: dict[str, LiveResult] = {}  # of that batch
-        self._waiting: deque[tuple[int, dict[str, LiveResult]]] = deque()  # batches that are applied and not acknowledged yet
         try:
-            for program, wanted in asked:
-                self._add(program)
-                self.asked[program.name] = wanted
-                self._results[program.name] = self._publications[program.name].current
-            self.opened = None if self._far is None else self._far.opened()  # what the first answers moved to a device
-            self.log.begin(self.graph, self.asked)
+            self._begin(ground.asked)
             if self.on_disk:
                 give_memory_back()
             self.graph.before_reading = self._before_reading
@@ -132,29 +73,11 @@ class Live:
             self.close()
             raise
 
-    def _split(self, programs: list[Maintained], memory: str | int | None) -> None:
-        """Split the memory, or raise BudgetError if there is not enough."""
-        threads = self.session.team.size
-        if isinstance(self.session, DeviceSession):
-            self._far = self.session.begin(programs, memory)
-            return
-        if isinstance(self.graph, OverlayGraph):
-            room = room_on_disk(self.graph, programs, memory, self.budget, self.session)
-            self.budget, runs = room.budget, room.runs
-            self._merger = Merger(self.graph, room.changes)
-        else:
-            runs = room_for_runs(self.graph, self.graph.near_bytes, programs, self.budget, threads)
-        self.session.settings = replace(self.session.settings, memory=runs)
-
-    def _add(self, program: Maintained) -> None:
-        if program.name in self._programs:
-            raise OptionError(f"two programs are called {program.name}; give one of them a name: name='...'")
-        if program.needs_weights_from_0() and self.graph.weighted and self.graph.snapshot.negative_weights:
-            raise OptionError(f"{program.name} needs weights of at least 0, and {self.graph} has negative ones")
-        with self.graph.reading():
-            program.begin()
-        self._programs[program.name] = program
-        self._publications[program.name] = Publication(program)
+    def _before_reading(self) -> None:
+        """The graph is read when no batch is half applied, and all are acknowledged."""
+        self._refuse_if_broken()
+        if self.log.path is not None:
+            self.log.settle()
 
     @property
     def graph_bytes(self) -> int:
@@ -164,7 +87,7 @@ class Live:
     @property
     def notes(self) -> list[str]:
         """Notes for the user about the stream."""
-        return [*self._notes, *self.log.notes, *(self._merger.notes if self._merger is not None else ())]
+        return [*self._ground.notes, *self.log.notes, *(self._merger.notes if self._merger is not None else ())]
 
     @property
     def merges(self) -> int:
@@ -289,109 +212,6 @@ class Live:
                     self.log.shorten(self.graph)
         return report
 
-    def _refuse_if_broken(self) -> None:
-        if self._broken:
-            raise BatchError("a batch was stopped while it was applied: results stay as they were before it, and the stream has ended")
-
-    def _before_reading(self) -> None:
-        """The graph is read when no batch is half applied, and all are acknowledged."""
-        self._refuse_if_broken()
-        if self.log.path is not None:
-            self.log.settle()
-
-    def _acknowledge(self, number: int) -> None:
-        """Let readers see all batches up to this one."""
-        with self._published:
-            while self._waiting and self._waiting[0][0] <= number:
-                self.number, self._results = self._waiting[0]
-                self._waiting.popleft()  # last: after Ctrl-C in between it is done again
-
-    def _applied(self, edits: Edits, strict: bool, read: float, id: str | None, place: Place | None) -> BatchReport:
-        with self.graph.lock:
-            self._refuse_if_broken()
-            start = clock()
-            change = self.graph.prepare(edits, strict)
-            for program in self._programs.values():
-                program.refuse(change)
-            checked = clock()
-            self._broken = True  # until all is done
-            late = self._logs_late()
-            if not late:
-                try:
-                    self.log.append(change.number, edits, id, place)
-                except IsthmusError:
-                    self._broken = False
-                    raise
-            prepared = clock()
-            with self._undoing(change, None, late):
-                for program in self._programs.values():
-                    program.correct(change)
-            corrected = clock()
-            undo = self.graph.commit(change)
-            if self._far is not None:
-                self._far.committed(change)
-            committed = clock()
-            with self._undoing(change, undo, late):
-                for program in self._programs.values():
-                    program.compute(change)
-                computed = clock()
-                if late:
-                    self.log.append(change.number, edits, id, place)
-            logged = clock() - computed
-            self._publish(change)
-            if self._merger is not None:
-                self._merger.applied(edits)
-                give_memory_back()
-            transfer = None if self._far is None else self._far.end_batch()
-            self._broken = False
-            now = clock()
-        after = sum(each.effort.correction for each in self._programs.values()) - (corrected - prepared)
-        after = min(max(after, 0.0), computed - committed)  # some correct when the edges have changed
-        seconds = {
-            "read": read, "update": checked - start + committed - corrected, "correction": corrected - prepared + after,
-            "computation": computed - committed - after, "publication": now - computed - logged, "log": prepared - checked + logged,
-            "total": read + now - start,
-        }  # fmt: skip
-        efforts = {name: {"affected": each.effort.affected, "edges_read": each.effort.edges_read} for name, each in self._programs.items()}
-        return BatchReport(change.number, change.counts, seconds, efforts, edits.changes, transfer=transfer)
-
-    def _logs_late(self) -> bool:
-        """Whether batches go to the log when programs have computed: if one may fail, a batch in the log might have to be undone."""
-        return self.log.path is not None and any(program.may_fail for program in self._programs.values())
-
-    @contextmanager
-    def _undoing(self, change: Change, undo: Undo | None, late: bool) -> Iterator[None]:
-        """If a program fails meanwhile, bring the graph (by `undo`, if it has changed) and all programs back to the batch before."""
-        try:
-            yield
-        except Exception as error:
-            if self.log.path is not None and not late:  # opened again, the stream will have this batch
-                raise
-            if undo is not None:
-                self.graph.revert(change, undo)
-            if self._far is not None:
-                self._far.forget()
-            for program in self._programs.values():
-                program.restore()
-            self._broken = False
-            if isinstance(error, ProgramError | OptionError):
-                raise BatchError(f"batch {change.number}: {error}; nothing was applied") from error
-            raise
-
-    def _publish(self, change: Change) -> None:
-        with self._published:
-            for publication in self._publications.values():
-                publication.take(change)
-            self.graph.renumber(change)
-            if self._far is not None:
-                self._far.renumbered(change)
-            if change.removed.size:
-                for program in self._programs.values():
-                    program.renumber(change)
-            for publication in self._publications.values():
-                publication.present(change)
-            self._waiting.append((change.number, {name: each.current for name, each in self._publications.items()}))
-
     def save(self, path: str | Path, overwrite: bool = False) -> None:
         """Write the graph as it is now into a store."""
         with self.graph.reading():
@@ -415,17 +235,9 @@ class Live:
     def close(self) -> None:
         """End the stream: release threads, memory and the log. Results stay valid."""
         try:
-            self._close_graph()
+            self._ground.close()
         finally:  # after Ctrl-C too: whoever opens the folder next needs its lock
             uninterrupted(self.log.close)
-
-    def _close_graph(self) -> None:
-        with self.graph.lock:  # a batch or a run of another thread reads the files
-            if self._merger is not None:
-                self._merger.close()
-            if "session" in vars(self):
-                self.session.close()
-            self.graph.close()
 
     def __enter__(self) -> Self:
         return self

@@ -272,7 +272,10 @@ def ours(name: str) -> bool:
 
 def identity(graph: Graph) -> str:
     """The same for graphs with the same contents."""
-    return (graph.frozen() if isinstance(graph, AdvancingGraph) else graph).snapshot.identity()
+    if not isinstance(graph, AdvancingGraph):
+        return graph.snapshot.identity()
+    with graph.frozen() as frozen:
+        return frozen.snapshot.identity()
 
 
 def log_size_of(given: Any) -> int | None:

@@ -192,6 +192,10 @@ class Maintained(ABC):
     def near_bytes(self, vertices: int) -> int:
         """Memory of all arrays, also of those that a batch needs which changes all values, and of what is published and replaced."""
 
+    def publishing_bytes(self, vertices: int) -> int:
+        """The part of `near_bytes` that is needed only when a batch is published: until then, runs may use it."""
+        return 0
+
     @abstractmethod
     def running(self) -> Program:
         """A program like those that it runs, for its needs of memory; asked before anything was computed."""

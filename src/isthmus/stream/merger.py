@@ -4,20 +4,26 @@
 2. It opens that store as a changing graph, and applies the batches that came meanwhile to it.
 3. When it has all of them, the stream takes over its store and its overlay, between two batches.
 
-If a merge fails, for example on a full disk, the stream goes on with its old store and overlay, and tries again when as many more changes
-have come.
+If a merge fails, for example on a full disk, the stream goes on with its old store and overlay, and tries again when more changes have
+come. When changes fill all the memory that there is for them, a batch waits for a merge; if that fails, the batch is refused.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 
+from isthmus.errors import BudgetError
 from isthmus.graph.change import Edits
 from isthmus.graph.merging import scratch_store
 from isthmus.graph.overlay_graph import OverlayGraph
+from isthmus.memory import format_size
+from isthmus.messages import option
 
-FULL = 2  # times the room for changes: batches then wait for the merge
+FULL = 1.5  # times the room for changes: batches then wait for the merge
+AGAIN = 8  # after a failure, the next try comes with an eighth of the room in further changes, then with a quarter, and so on
+PAUSE, LONGEST = 1.0, 60.0  # seconds between tries while there is no room for any batch; the first, doubled up to the last
 
 
 class Merger:
@@ -31,8 +37,25 @@ class Merger:
         self._ready: OverlayGraph | None = None
         self._failure: Exception | None = None
         self._stopped = threading.Event()
+        self._failures, self._not_before = 0, 0.0  # since the last merge that succeeded; when a refused batch may try again
         self.merges = 0
         self.notes: list[str] = []
+
+    def make_room(self) -> None:
+        """Before a batch: BudgetError if earlier changes fill all their room, and cannot be merged."""
+        if self._graph.changes_bytes <= FULL * self._room or self._stopped.is_set():
+            return
+        if self._thread is None and time.monotonic() >= self._not_before:
+            self._try()
+        self.finish()
+        if self._failures and self._graph.changes_bytes > FULL * self._room:
+            if time.monotonic() >= self._not_before:
+                self._not_before = time.monotonic() + min(LONGEST, PAUSE * 2 ** min(self._failures, 10))
+            raise BudgetError(
+                f"the batch was not applied: {format_size(self._graph.changes_bytes)} of earlier changes fill the memory that there is for "
+                f"them, and they could not be merged into a new store in {self._graph.folder}: {self._failure}. Make room there, or allow "
+                f"writing, and apply the batch again; or save the graph elsewhere, and open that with a larger {option('memory')}"
+            )
 
     def applied(self, edits: Edits) -> None:
         """A batch was applied."""
@@ -40,14 +63,15 @@ class Merger:
             return
         if self._thread is not None:
             self._backlog.append(edits)
-            if self._graph.changes_bytes > FULL * self._room:
-                self._thread.join()
             self._look()
         if self._thread is None and self._graph.changes_bytes > self._due:
-            try:
-                self._begin()
-            except Exception as error:  # no file can be opened, or no thread be started: the batch is applied all the same
-                self._put_off(error)
+            self._try()
+
+    def _try(self) -> None:
+        try:
+            self._begin()
+        except Exception as error:  # no file can be opened, or no thread be started: batches can go on all the same
+            self._put_off(error)
 
     def _begin(self) -> None:
         graph, snapshot, reader = self._graph, self._graph.snapshot, self._graph.apart()
@@ -57,7 +81,7 @@ class Merger:
         def work() -> None:
             try:
                 try:
-                    stored = scratch_store(snapshot, reader, graph.folder)
+                    stored = scratch_store(snapshot, reader, graph.folder, self._stopped.is_set)
                 finally:
                     reader.close()
                 with stored:
@@ -87,7 +111,7 @@ class Merger:
                     fresh.apply(self._backlog.popleft())
                 self._graph.go_on_from(fresh)
                 self.merges += 1
-                self._due = self._room
+                self._due, self._failures, self._not_before = self._room, 0, 0.0
                 return
             except Exception as error:
                 self._failure = error
@@ -96,8 +120,12 @@ class Merger:
         self._put_off(self._failure)
 
     def _put_off(self, failure: Exception | None) -> None:
-        self._due = self._graph.changes_bytes + self._room
-        self.notes.append(f"changes could not be merged into a new store, and stay in memory: {failure}")
+        """Try again later, and tell the first failure of several in a row."""
+        self._failure = failure
+        self._due = self._graph.changes_bytes + self._room * 2 ** min(self._failures, 10) // AGAIN
+        if not self._failures:
+            self.notes.append(f"changes could not be merged into a new store, and stay in memory: {failure}")
+        self._failures += 1
 
     def finish(self) -> None:
         """Wait for a merge that is under way, and take it over."""
@@ -106,7 +134,7 @@ class Merger:
             self._look()
 
     def close(self) -> None:
-        """Wait until the thread has ended; what it has written is dropped."""
+        """Stop the thread, and wait for its end: at most until it has written some lists, or opened the new store. That is dropped."""
         self._stopped.set()
         if self._thread is not None:
             self._thread.join()

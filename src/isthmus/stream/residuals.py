@@ -138,6 +138,10 @@ class MaintainedResiduals(Maintained):
         arrays = self.program.state_bytes + VERTEX_BYTES + self.more_bytes
         return arrays * with_spare(vertices) + vertices * (2 * DIFFERENCE + 5 * 8 + 1)
 
+    def publishing_bytes(self, vertices: int) -> int:
+        """Differences of this batch, scores after it, and temporary arrays; of these, passes may need two as well."""
+        return vertices * (DIFFERENCE + 8 + 8 + 1)
+
     def running(self) -> Program:
         return self.program
 
@@ -145,8 +149,14 @@ class MaintainedResiduals(Maintained):
         return (self._published,)
 
     def unpublished(self) -> tuple[Differences, ...]:
-        now = self._scores()
-        if now.size > self._published.size:
-            self._published = np.append(self._published, np.zeros(now.size - self._published.size))
-        changed = np.flatnonzero(now != self._published)
-        return (Differences(changed.astype(np.uint32), self._published[changed], now[changed]),)
+        n, (values, residuals) = self.graph.vertices, self.state.arrays[:2]
+        if n > self._published.size:
+            self._published = np.append(self._published, np.zeros(n - self._published.size))
+
+        def part(first: int, last: int) -> tuple[Array, Array, Array]:
+            before, now = self._published[first:last], values[first:last] + residuals[first:last]
+            changed = np.flatnonzero(now != before)
+            return (changed + first).astype(np.uint32), before[changed], now[changed]
+
+        parts = self.team.split(part, n) or [part(0, 0)]
+        return (Differences(*(np.concatenate(column) if len(column) > 1 else column[0] for column in zip(*parts, strict=True))),)

@@ -32,9 +32,12 @@ if TYPE_CHECKING:
 ID_BYTES = {"dense": 16, "int64": 48, "string": 300}  # per vertex: ids by number, back, and in order; texts are Python's
 UNLIMITED = 1 << 62
 LEAST_CHANGES = 256 << 10  # bytes for changes in every budget: some ten thousand changes; less for a small graph
-CHANGES = 8  # one part in eight of the memory beyond the minimum is for changes
-HELD = 3  # copies of the changes: of the snapshot that is merged, of the current one, and of the next one while a batch is applied
+CHANGES = 16  # one part in sixteen of the memory beyond the minimum is the room for changes, and HELD parts are kept for them
+# Times the room: the changes in the snapshot that is merged, 1; in the current one, and in the next while a batch is applied, FULL of
+# `merger.py` each; those since the merge began, in the merged graph and its next one, FULL - 1 each; and as batches that wait for it.
+HELD = 6
 LISTS_HELD = 5  # copies of the positions of lists: of these three, of the merged graph, and of its next one while it catches up
+CHECKED = BLOCK // 8  # bytes of edges per byte of their checksums
 IDS_HELD = 2  # copies of the ids: the merged graph has its own
 
 
@@ -86,7 +89,9 @@ def room_on_disk(
     near = sum(program.near_bytes(n) for program in programs) + ids
     lists = sides * (LISTS_HELD * snapshot.list_bytes("out") + 2 * 16 * n)  # and where gathered lists lie, of both graphs
     buffers = 4 * min(sizes.now.merged, snapshot.edge_bytes) + 2 * min(sizes.now.gathered, snapshot.edge_bytes)
-    buffers += (threads + 2) * sizes.now.staging + graph.near_bytes - sides * snapshot.list_bytes("out")
+    fences = graph.near_bytes - sides * snapshot.list_bytes("out")
+    tables = 2 * fences + 3 * sides * snapshot.edge_bytes // CHECKED  # of this graph and the merged one; a merge has checksums of its own
+    buffers += (threads + 2) * sizes.now.staging + tables
     running = [program.running() for program in programs]
     splits = [split_for(program, snapshot, recipe_for(program, session), None, "0%", threads, policy) for program in running]
     there = min((n * program.state_bytes + program.table_bytes(snapshot) for program in running), default=0)
@@ -105,7 +110,8 @@ def room_on_disk(
             f"Give {option('memory', f'{least // 10**6 + 1}MB')} or more"
         )
     changes = (budget - least) // CHANGES
-    return DiskRoom(budget, run + budget - least - HELD * changes, few + changes)
+    lent = sum(program.publishing_bytes(n) for program in programs)  # runs let go of their edges before a batch is published
+    return DiskRoom(budget, run + budget - least - HELD * changes + lent, few + changes)
 
 
 def entry_bytes(program: Program, graph: AdvancingGraph) -> int:

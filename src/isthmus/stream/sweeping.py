@@ -42,7 +42,7 @@ class Passes:
         self._n, self._arcs, self._weighted, self._team = vertices, arcs, weighted, team
         self._values, self._residual, self._shares, self._divisors = state
         self._factor, _, self._absorber = params
-        self.edges = 0
+        self.edges, self.lost = 0, 0.0  # edges read; what residuals may be off by as shares were rounded when they were measured
 
     def send(self, strengths: Array, stretch: tuple[float, Array], loss: float) -> float:
         """Send all residuals on, with new divisors; returns what rounding may have changed.

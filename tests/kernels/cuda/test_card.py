@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from tests.gpus import LazyCard
 
 from isthmus.kernels.cuda import rows, shim
-from isthmus.kernels.cuda.card import Card, NumbaCard
+from isthmus.kernels.cuda.card import ADVICE, Card, NumbaCard, Shared
 
 simulator = pytest.mark.skipif(not shim.simulated(), reason="set NUMBA_ENABLE_CUDASIM=1 to run kernels in numba-cuda's simulator")
 
@@ -88,3 +89,71 @@ def test_a_full_device_is_a_memory_error(monkeypatch: pytest.MonkeyPatch) -> Non
         card.near(10, np.uint8)
     with pytest.raises(RuntimeError, match="something else"):
         card.pinned(10, np.uint8)
+
+
+class Driver:
+    """The functions of the driver for managed memory, which write down what they are told."""
+
+    class CUmem_advise:  # noqa: N801
+        CU_MEM_ADVISE_SET_READ_MOSTLY, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, CU_MEM_ADVISE_SET_ACCESSED_BY = "read", "preferred", "accessed"
+
+    class CUmemLocationType:
+        CU_MEM_LOCATION_TYPE_DEVICE = "device"
+
+    class CUmemLocation:
+        type = id = None
+
+    def __init__(self, error: int = 0) -> None:
+        self.told: list[Any] = []
+        self.error = type("Error", (int,), {"name": "CUDA_ERROR_NOT_SUPPORTED"})(error)
+
+    def cuMemAdvise(self, pointer: int, count: int, advice: str, location: Any) -> Any:  # noqa: N802
+        self.told.append((pointer, count, advice, location.type, location.id))
+        return (self.error,)
+
+    def cuMemPrefetchAsync(self, pointer: int, count: int, location: Any, flags: int, stream: int) -> Any:  # noqa: N802
+        self.told.append((pointer, count, location.type, location.id, flags, stream))
+        return (self.error,)
+
+
+def test_the_driver_is_told_about_managed_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = Driver()
+    monkeypatch.setattr(shim, "driver", lambda: driver)
+    card = object.__new__(NumbaCard)
+    monkeypatch.setattr(NumbaCard, "_here", lambda self: contextlib.nullcontext())
+    card._simulated, card._number, card.name = False, 1, "cuda:1"
+    memory = Shared(np.zeros(100, np.uint8), type("Array", (), {"__cuda_array_interface__": {"data": (4096, False)}})())
+    for advice in ("", "read-mostly", "preferred-location", "accessed-by"):
+        card.advise(memory, advice)
+    card.prefetch(memory, 10, 30, 7)
+    card.prefetch(memory, 30, 30, 7)
+    assert driver.told == [
+        (4096, 100, "read", "device", 1), (4096, 100, "preferred", "device", 1), (4096, 100, "accessed", "device", 1),
+        (4106, 20, "device", 1, 0, 7),
+    ]  # fmt: skip
+    driver.error = type(driver.error)(801)
+    with pytest.raises(OSError, match="cuda:1: cuMemAdvise: CUDA_ERROR_NOT_SUPPORTED"):
+        card.advise(memory, "read-mostly")
+
+
+def test_the_names_of_the_driver_exist() -> None:
+    """In the bindings that come with numba-cuda, which can be imported without a driver."""
+    bindings = pytest.importorskip("cuda.bindings.driver", reason="needs the packages of the test extra")
+    for name in ADVICE.values():
+        assert hasattr(bindings.CUmem_advise, name)
+    location = bindings.CUmemLocation()
+    location.type, location.id = bindings.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE, 1
+    assert location.id == 1
+    assert "CUmemLocation" in bindings.cuMemAdvise.__doc__ and "CUmemLocation" in bindings.cuMemPrefetchAsync.__doc__
+    assert int(bindings.CUresult.CUDA_SUCCESS) == 0
+
+
+def test_memory_that_is_kept_and_its_address(card: Card) -> None:
+    managed, near = card.managed(np.arange(5.0)), card.near(4, np.int64)
+    for memory in (managed, near):
+        assert card.pointer(memory) > 0
+        card.advise(managed, "read-mostly")
+        card.prefetch(managed, 0, 40, card.stream())
+    card.keep(near)
+    card.keep(managed)
+    assert managed.host.tolist() == [0, 1, 2, 3, 4]

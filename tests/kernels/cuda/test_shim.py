@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -55,7 +56,21 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shim.importlib.util, "find_spec", lambda name: None)
     assert shim.found() == ([], "numba-cuda is not installed; install isthmus[cuda]")
     monkeypatch.setenv("ISTHMUS_CUDA", "mlir")
-    assert shim.missing() == "numba-cuda-mlir is not installed; install isthmus[cuda]"
+    assert shim.missing() == "numba-cuda-mlir is not installed; install it, or unset ISTHMUS_CUDA"
+    monkeypatch.setenv("ISTHMUS_CUDA", "rocm")
+    assert shim.missing() == "ISTHMUS_CUDA: expected numba or mlir, got 'rocm'"
+
+
+def test_the_package_that_is_asked_for_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in = SimpleNamespace(gpus=[])
+    monkeypatch.setitem(sys.modules, "numba_cuda_mlir.cuda", stand_in)
+    monkeypatch.setitem(sys.modules, "numba_cuda_mlir", SimpleNamespace(cuda=stand_in))
+    monkeypatch.setenv("ISTHMUS_CUDA", "mlir")
+    shim.cuda.cache_clear()
+    try:
+        assert shim.cuda() is stand_in
+    finally:
+        shim.cuda.cache_clear()
 
 
 def test_the_simulator_counts_as_one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
-from isthmus.kernels.cuda import rows, skeleton
+from isthmus.kernels.cuda import rows, shim, skeleton
 
 DEGREES = (0, 1, 31, 32, 33, 1023, 1024, 100_000)
 COUNTING = """@called
@@ -170,3 +172,61 @@ def test_a_warp_reads_whole_aligned_lines(begin: int) -> None:
     first = [int(module.first_turn.py_func(begin, lane, 32, 32)) for lane in range(32)]
     assert first == list(range(begin // 32 * 32, begin // 32 * 32 + 32))
     assert int(module.first_turn.py_func(begin, 0, 1, 32)) == begin
+
+
+FAR = 1 << 31  # entries, more than 32 bits with a sign can number
+
+
+@pytest.fixture(scope="module")
+def far_targets() -> Array:
+    """Two gigabytes of zeros, of which only the pages that are used take memory."""
+    return np.zeros(FAR + (1 << 20), np.uint8)
+
+
+@pytest.mark.parametrize("degree", [1, 31, 33, 1023, 5000])
+@pytest.mark.parametrize("before", [0, 1, 17, 5000])
+def test_entries_beyond_two_to_the_31_are_followed_exactly_once(far_targets: Array, degree: int, before: int) -> None:
+    """Lists that begin before entry 2^31 and end behind it, or lie behind it, from the sort to the last edge."""
+    begin = FAR - before
+    begins, ends = np.array([begin, FAR + 100_000]), np.array([begin + degree, FAR + 100_000 + degree])
+    numbers = np.arange(degree, dtype=np.int64) % 251
+    for first, last in zip(begins, ends, strict=True):
+        far_targets[first:last] = numbers
+    found = Sorted(2)
+    rows.build(gpu=False).sort_range(
+        256, 0, 2, FAR - 6000, FAR + 200_000, 0, 0, np.ones(2, np.uint8), False, begins, ends, found.room, *found.arrays
+    )
+    assert found.counts.sum() == 2 and set(found.begins.tolist()) >= set(begins.tolist())
+    module = skeleton.build("counting", COUNTING, weighted=False, pull=False, gpu=False)
+    state = np.zeros(251, np.int64), np.zeros(2, np.int64)
+    marks = np.zeros(251, np.uint8)
+    for kind, width in enumerate(skeleton.WIDTHS):
+        module.push(
+            256, kind, found.room, *found.arrays, width, 128, begins, ends, far_targets, np.zeros(1, np.int32), state, state, (0,), marks
+        )
+    assert np.array_equal(state[0], 2 * np.bincount(numbers, minlength=251))
+    assert state[1].tolist() == [degree, degree]
+    for first, last in zip(begins, ends, strict=True):
+        far_targets[first:last] = 0
+
+
+def test_on_a_gpu_indices_have_64_bits() -> None:
+    """The types that numba-cuda infers for them, as it compiles the kernel without a GPU."""
+    pytest.importorskip("numba_cuda", reason="types of GPU kernels need the packages of the test extra")
+    if shim.simulated():
+        pytest.skip("the simulator infers no types")
+    numba, compiler = importlib.import_module("numba"), importlib.import_module("numba.cuda.compiler")
+    module = skeleton.build("counting", COUNTING, weighted=True, pull=False)
+    number, numbers = np.int64(0), np.empty(1, np.int64)
+    arguments = (
+        number, number, np.empty(1, np.uint32), numbers, numbers, numbers, numbers, number, number, numbers, numbers,
+        np.empty(1, np.uint32), np.empty(1, np.int32), (numbers, numbers), (numbers, numbers), (0,), np.empty(1, np.uint8),
+    )  # fmt: skip
+    types = tuple(numba.typeof(each) for each in arguments)
+    found = compiler.compile_cuda(module.push.py_func, numba.types.void, types, cc=(8, 0))
+    kinds: dict[str, set[str]] = {}
+    for name, kind in found.type_annotation.typemap.items():
+        for word in re.split(r"[.$]", name):
+            kinds.setdefault(word, set()).add(str(kind))
+    for name in ("begin", "end", "e", "row", "lane", "groups", "thread", "threads"):
+        assert kinds[name] <= {"int64", "uint64"}, (name, kinds[name])

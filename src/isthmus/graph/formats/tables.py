@@ -21,6 +21,7 @@ from isthmus.graph.files import Array
 from isthmus.graph.formats import ReadOptions, naming
 from isthmus.graph.names import encode
 from isthmus.kernels import arcs
+from isthmus.kernels.cuda.arrays import is_gpu_frame, lies_on_gpu, to_host
 from isthmus.messages import option
 from isthmus.threads import Pool
 
@@ -332,6 +333,8 @@ def open_object(what: Any, options: ReadOptions) -> EdgeSource:
 
     if is_ours(what) and not {"source", "target"} <= set(getattr(what, "columns", ())):  # the edges of a forest are edges
         raise OptionError(f"cannot read edges from {type(what).__name__}; {instead(what)}")
+    if lies_on_gpu(what) and not is_ours(what):
+        what = to_host(what)
     if is_networkx(what):
         refuse_unused("a NetworkX graph", options, ("weight", "ids", "allow_negative"))
         return open_networkx(what, options)
@@ -352,7 +355,18 @@ def open_object(what: Any, options: ReadOptions) -> EdgeSource:
     if hasattr(what, "__arrow_c_stream__") or is_lazy(what):
         refuse_unused("a table", options, ("source", "target", *ARRAYS_USE))
         return from_lazy(what, options) if is_lazy(what) else from_stream(what, options)
+    if is_gpu_frame(what):
+        refuse_unused("a table", options, ("source", "target", *ARRAYS_USE))
+        return from_stream(host_table(what), options)
     raise OptionError(f"cannot read edges from {type(what).__name__}; {instead(what)}")
+
+
+def host_table(frame: Any) -> Any:
+    """A copy in host memory of a table on a GPU."""
+    try:
+        return frame.to_arrow() if hasattr(frame, "to_arrow") else pa.table({str(name): to_host(frame[name]) for name in frame.columns})
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise GraphFormatError(f"table on a GPU: cannot copy it to the host: {error}") from error
 
 
 def refuse_unused(what: str, options: ReadOptions, used: tuple[str, ...]) -> None:
@@ -415,7 +429,7 @@ def columns_of(pairs: list[tuple[Any, ...]]) -> list[Array]:
 
 def as_column(given: Any) -> Array:
     """A column as an array. NumPy would make text of the numbers in a list that holds both."""
-    column = np.asarray(given)
+    column = to_host(given) if lies_on_gpu(given) else np.asarray(given)
     if column.dtype.kind in "US" and isinstance(given, tuple | list) and not all(isinstance(value, str | bytes) for value in given):
         other = next(value for value in given if not isinstance(value, str | bytes))
         raise GraphFormatError(f"arrays: expected integers or strings, got both: {other!r} beside text")

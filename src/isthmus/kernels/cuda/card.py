@@ -21,12 +21,18 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.kernels.cuda import shim
+from isthmus.kernels.cuda import dlpack, shim
 from isthmus.kernels.cuda.skeleton import BLOCK
 
 Array = Any  # of NumPy, or of the device
 BLOCKS_PER_PROCESSOR = 8  # of 256 threads: as many as a multiprocessor of any architecture can hold
 SIMULATED_THREADS, SIMULATED_BYTES = 64, 1 << 32  # of a launch, each a thread of Python; and of the device
+
+
+ADVICE = {  # names of CUmem_advise
+    "read-mostly": "CU_MEM_ADVISE_SET_READ_MOSTLY", "preferred-location": "CU_MEM_ADVISE_SET_PREFERRED_LOCATION",
+    "accessed-by": "CU_MEM_ADVISE_SET_ACCESSED_BY",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,7 @@ class Card(ABC):
     repeats: bool  # work runs in an order that does not change from run to run
     threads: int
     notes: tuple[str, ...] = ()  # for the trace
+    dlpack_device: tuple[int, int]  # kind and number of the device, as DLPack calls it
 
     @abstractmethod
     def near(self, count: int, dtype: Any) -> Array:
@@ -65,6 +72,22 @@ class Card(ABC):
     @abstractmethod
     def free(self, memory: Array | Shared) -> None:
         """Free memory that `near`, `pinned`, `mapped` or `managed` has returned."""
+
+    @abstractmethod
+    def advise(self, memory: Shared, advice: str) -> None:
+        """Tell the driver how kernels will use managed memory: one of ADVICE, or an empty text."""
+
+    @abstractmethod
+    def prefetch(self, memory: Shared, begin: int, end: int, stream: Any) -> None:
+        """Bring bytes begin:end of managed memory near before kernels ask for them."""
+
+    @abstractmethod
+    def keep(self, memory: Array | Shared) -> None:
+        """Let memory outlive the run that took it: it is freed when the last reference to it goes. No work may still use it."""
+
+    @abstractmethod
+    def pointer(self, memory: Array | Shared) -> int:
+        """The address of memory, as kernels use it."""
 
     @abstractmethod
     def stream(self) -> Any: ...
@@ -102,6 +125,7 @@ class NumbaCard(Card):
         self._number, self._cuda = number, shim.cuda()
         self.repeats = self._simulated = shim.simulated()
         self.name = f"cuda:{number}"
+        self.dlpack_device = (dlpack.CPU, 0) if self._simulated else (dlpack.CUDA, number)
         self.notes = ("kernels ran in numba-cuda's simulator: measured seconds mean nothing",) if self._simulated else ()
         self.threads = SIMULATED_THREADS if self._simulated else self._device.MULTIPROCESSOR_COUNT * BLOCKS_PER_PROCESSOR * BLOCK
 
@@ -148,6 +172,39 @@ class NumbaCard(Card):
 
     def free(self, memory: Array | Shared) -> None:
         """Numba frees memory when the last reference to it goes."""
+
+    def advise(self, memory: Shared, advice: str) -> None:
+        if not self._simulated and advice:
+            driver = shim.driver()
+            self._told(driver.cuMemAdvise, memory, 0, memory.host.nbytes, getattr(driver.CUmem_advise, ADVICE[advice]), self._location())
+
+    def prefetch(self, memory: Shared, begin: int, end: int, stream: Any) -> None:
+        if not self._simulated:
+            self._told(shim.driver().cuMemPrefetchAsync, memory, begin, end, self._location(), 0, int(stream))
+
+    def _told(self, call: Any, memory: Shared, begin: int, end: int, *more: Any) -> None:
+        """Call a function of the driver about bytes begin:end of managed memory."""
+        if begin < end:
+            with self._here():
+                (error,) = call(self.pointer(memory) + begin, end - begin, *more)
+            if int(error):
+                raise OSError(f"{self.name}: {call.__name__}: {error.name}")
+
+    def _location(self) -> Any:
+        driver = shim.driver()
+        location = driver.CUmemLocation()
+        location.type, location.id = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE, self._number
+        return location
+
+    def keep(self, memory: Array | Shared) -> None:
+        """So memory is freed anyway."""
+
+    def pointer(self, memory: Array | Shared) -> int:
+        array = memory.device if isinstance(memory, Shared) else memory
+        if self._simulated:
+            host: Any = getattr(array, "_ary", array)  # an array of the simulator wraps one of NumPy
+            return int(host.ctypes.data)
+        return int(array.__cuda_array_interface__["data"][0])
 
     def stream(self) -> Any:
         with self._here():

@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 PACKAGES = {"numba": ("numba_cuda", "numba.cuda", "numba-cuda"), "mlir": ("numba_cuda_mlir", "numba_cuda_mlir.cuda", "numba-cuda-mlir")}
+CHOICE = "ISTHMUS_CUDA"  # the variable that asks for one of them
 LEAST = (7, 5)  # compute capability: the oldest that CUDA 13 compiles for
 
 
@@ -29,14 +30,17 @@ class Found:
 
 def package() -> tuple[str, str, str]:
     """The package that is asked for, its module with `cuda`, and its name in the registry."""
-    return PACKAGES.get(os.environ.get("ISTHMUS_CUDA", "numba"), PACKAGES["numba"])
+    return PACKAGES.get(os.environ.get(CHOICE, "numba"), PACKAGES["numba"])
 
 
 def missing() -> str:
     """Why there is no `cuda` to import; an empty text if there is."""
+    asked = os.environ.get(CHOICE, "numba")
+    if asked not in PACKAGES:
+        return f"{CHOICE}: expected {' or '.join(PACKAGES)}, got {asked!r}"
     top, _, name = package()
     if importlib.util.find_spec(top) is None:
-        return f"{name} is not installed; install isthmus[cuda]"
+        return f"{name} is not installed; install {'isthmus[cuda]' if asked == 'numba' else f'it, or unset {CHOICE}'}"
     return ""
 
 
@@ -44,6 +48,12 @@ def missing() -> str:
 def cuda() -> Any:
     """The module `cuda`. Call it only if nothing is `missing`."""
     return importlib.import_module(package()[1])
+
+
+@cache
+def driver() -> Any:
+    """The driver's own functions, for what numba-cuda does not offer; its bindings come with numba-cuda."""
+    return importlib.import_module("cuda.bindings.driver")
 
 
 def simulated() -> bool:

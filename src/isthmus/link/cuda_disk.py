@@ -1,0 +1,149 @@
+"""The link to a GPU for stores larger than the host's memory: disk -> page-locked buffer -> GPU.
+
+Each channel has two page-locked buffers. While the copies out of one are under way, the next blocks are read into the other; a buffer is
+read into again only after the event behind its last copy. So page-locked memory is bounded, whatever the size of the store.
+
+A kernel cannot read a disk. So lists that engines read by zero-copy are packed on the host, like those of compaction, and copied into
+the buffer of the delivery. What crosses to the GPU is counted as on every GPU; the costs are those of the slower of disk and
+interconnect. Managed pages need edges in memory, and are refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from isthmus import sizes
+from isthmus.graph.far import FarArray
+from isthmus.graph.files import BLOCK
+from isthmus.kernels.cuda.card import Card
+from isthmus.kernels.gather import pack
+from isthmus.link.cuda import CudaLink, taken
+from isthmus.link.device import FASTER, Device
+from isthmus.link.link import CHANNELS, Array, Extents, Link, Moved, Profile
+from isthmus.link.requests import ListSpans
+from isthmus.link.staging import Group, groups
+from isthmus.memory import format_size
+
+SLOTS = 2  # buffers of a channel: one is read into while the other is copied
+LEAST = 4 * BLOCK  # bytes of a buffer
+
+
+@dataclass
+class Slot:
+    """Page-locked memory: what was read, and room to pack lists. `event` is behind the last copy out of either."""
+
+    read: Array
+    packed: Array
+    event: Any = None
+
+
+class CudaDiskLink(CudaLink):
+    """Arrays in files in front of a card. `disk` reads them; this link closes it."""
+
+    kernels_reach_far = False
+
+    def __init__(self, arrays: list[FarArray], disk: Link, device: Device, card: Card) -> None:
+        self._disk = disk
+        self._bytes = np.array([array.bytes for array in arrays], np.int64)
+        self._slots: list[list[Slot]] = [[] for _ in range(CHANNELS)]
+        self._room = max(LEAST, sizes.now.pinned // BLOCK * BLOCK)
+        super().__init__([], slowed(device, disk.profile), card)
+        pinned = format_size(2 * SLOTS * self._room)
+        self.notes += [*disk.notes, f"edges are read from disk through {pinned} of page-locked memory for each reader"]
+
+    def gather(self, extents: Extents, buffer: Array, lists: ListSpans, channel: int = 0) -> int:
+        moved = self._carry_packed(extents, buffer, channel)
+        return self._copied(moved, channel)
+
+    def whole(self, section: int, channel: int = 0) -> Array:
+        size = int(self._bytes[section])
+        if section not in self._whole:
+            self._whole[section] = self.near(size)
+            self._carry(Extents(*(np.array([value]) for value in (section, 0, size, 0))), self._whole[section])
+        self._copied(size, channel)
+        return self._whole[section]
+
+    def _copied(self, moved: int, channel: int) -> int:
+        """Count bytes that were copied to the GPU at once."""
+        seconds = moved / self.device.link.bandwidth + self.device.link.transfer_seconds
+        return self._count(channel, Moved(moved, 0, self._full(moved), 1, link_seconds=seconds))
+
+    def _carry(self, extents: Extents, buffer: Array) -> int:
+        return self._through(extents, buffer, self._send)
+
+    def _carry_packed(self, extents: Extents, buffer: Array, channel: int) -> int:
+        return self._through(extents, buffer, self._send_packed)
+
+    def _through(self, extents: Extents, buffer: Array, send: Any) -> int:
+        """Read extents from disk, group by group, and send each to the GPU while the next is read. Returns the bytes sent."""
+        moved = 0
+        with self._disk.lend() as channel:
+            slots = self._slots_of(channel)
+            try:
+                for number, group in enumerate(groups(extents, self._bytes, self._room)):
+                    slot = slots[number % SLOTS]
+                    self._wait(slot)
+                    self._disk.move(group.reads, slot.read, channel)
+                    send(group, slot, buffer)
+                    slot.event = self.card.record(self._stream)
+                    moved += int(group.lengths.sum())
+            finally:
+                self._finish()  # also after an error: the buffers may be freed next
+        return moved
+
+    def _wait(self, slot: Slot) -> None:
+        """Wait until nothing is copied out of a buffer any more."""
+        if slot.event is not None:
+            self.card.finish(slot.event)
+            slot.event = None
+
+    def _send(self, group: Group, slot: Slot, buffer: Array) -> None:
+        self._copy(slot.read, group.starts, group, buffer)
+
+    def _send_packed(self, group: Group, slot: Slot, buffer: Array) -> None:
+        """Pack the pieces side by side first."""
+        starts = np.cumsum(group.lengths) - group.lengths
+        pack(slot.read, group.starts, group.lengths, starts, slot.packed, 0, starts.size)
+        self._copy(slot.packed, starts, group, buffer)
+
+    def _copy(self, memory: Array, starts: Array, group: Group, buffer: Array) -> None:
+        """Copy the pieces of a group; those that are side by side in both places, together."""
+        lengths, places = group.lengths, group.places
+        fresh = np.ones(lengths.size, np.bool_)
+        fresh[1:] = (places[1:] != places[:-1] + lengths[:-1]) | (starts[1:] != starts[:-1] + lengths[:-1])
+        begins = np.flatnonzero(fresh)
+        totals = np.add.reduceat(lengths, begins)
+        for start, place, length in zip(starts[begins].tolist(), places[begins].tolist(), totals.tolist(), strict=True):
+            self.card.copy(buffer[place : place + length], memory[start : start + length], self._stream)
+
+    def _slots_of(self, channel: int) -> list[Slot]:
+        """The buffers of a channel, taken when it is first used."""
+        while len(self._slots[channel]) < SLOTS:
+            self._slots[channel].append(Slot(self._pinned(), self._pinned()))
+        return self._slots[channel]
+
+    def _pinned(self) -> Array:
+        """Page-locked memory that begins at a block's boundary, as direct reads need it."""
+        memory: Array = taken(self.card, self.card.pinned, self._room + BLOCK, np.uint8)
+        self._taken.append(memory)
+        skip = -memory.ctypes.data % BLOCK
+        return memory[skip : skip + self._room]
+
+    def close(self) -> None:
+        self._slots = [[] for _ in range(CHANNELS)]
+        try:
+            super().close()
+        finally:
+            self._disk.close()
+
+
+def slowed(device: Device, disk: Profile) -> Device:
+    """A device whose link is no faster than a disk; a request of a kernel costs a block's."""
+    link = device.link
+    bandwidth = min(link.bandwidth, disk.bandwidth)
+    requests = [disk.request_rate * link.sector_bytes * (sectors + 1) for sectors in range(len(link.direct))]
+    direct = tuple(min(*both, FASTER * bandwidth) for both in zip(link.direct, requests, strict=True))
+    return replace(device, link=replace(link, bandwidth=bandwidth, direct=direct))

@@ -1,0 +1,48 @@
+"""Measuring a GPU by name, for `isthmus calibrate --device cuda:0`."""
+
+from __future__ import annotations
+
+from isthmus.errors import OptionError
+from isthmus.kernels.cuda import shim
+from isthmus.link import card_costs
+from isthmus.link.calibrate import alone
+from isthmus.link.card_costs import CardCosts, Remembered
+from isthmus.link.measure import Say, ignore
+from isthmus.link.measure_card import TRIAL, CardSamples, Trial, measure_card
+from isthmus.progress import SILENT, Progress
+from isthmus.runtime import device
+
+
+def survey_gpu(text: str, progress: Progress = SILENT, say: Say = ignore, trial: Trial = TRIAL) -> tuple[CardSamples, CardCosts]:
+    """Measure a GPU and remember its costs; `say` gets a note if they cannot be saved."""
+    gpu = checked_gpu(text)
+    with alone(say):
+        try:
+            samples = measure_card(device.open_card(gpu.number), gpu.name, trial=trial, progress=progress)
+        except MemoryError as error:
+            raise OptionError(f"device: {text}: too little free memory to measure it; end other programs that use it") from error
+        costs = samples.costs()
+        if not card_costs.remember(costs, gpu.number):
+            say(f"not remembered: {card_costs.costs_file()} cannot be written; set ISTHMUS_CACHE to a folder that can")
+    return samples, costs
+
+
+def recall_gpu(text: str) -> Remembered | None:
+    """What is remembered of a GPU."""
+    gpu = checked_gpu(text)
+    return card_costs.recall(gpu.name, gpu.number)
+
+
+def forget_gpu(text: str) -> bool:
+    gpu = checked_gpu(text)
+    return card_costs.forget(gpu.name, gpu.number)
+
+
+def checked_gpu(text: str) -> shim.Found:
+    """The GPU of that name; raises OptionError if it cannot be used, or is no GPU."""
+    if not device.is_gpu(text):
+        raise OptionError(f"device: expected {device.CUDA}:NUMBER, such as {device.CUDA}:0, got {text!r}; a disk is measured by its path")
+    gpu = device.gpu_of(text)
+    if gpu.capability == (0, 0):
+        raise OptionError(f"device: {text}: {gpu.name} has no link to measure; unset NUMBA_ENABLE_CUDASIM")
+    return gpu
