@@ -13,6 +13,7 @@ import isthmus as ist
 from isthmus.stream import log as logs
 
 BATCHES = 8
+OPENED = 20  # times, at most, in one process
 ENDED = ("a batch was stopped while it was applied", "was interrupted")  # a stream that Ctrl-C has ended
 OURS = re.compile(r"stream\.json|(log|checkpoint)-\d{12}")
 
@@ -129,8 +130,11 @@ class Streams:
                 raise AssertionError(f"the result of batch {result.number} has changed: {answer(result)}")
 
     def persevere(self, folder: Path, scenario: Scenario, tell: Callable[[int], None]) -> None:
-        """The same, in a process that goes on after Ctrl-C: with another stream if the first takes no more batches."""
-        while True:
+        """The same, in a process that goes on after Ctrl-C: with another stream if the first takes no more batches.
+
+        strace sends Ctrl-C to every thread that makes so many calls, so it may come again and again.
+        """
+        for _ in range(OPENED):
             try:
                 self.work(folder, scenario, tell)
                 return

@@ -14,6 +14,7 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,11 +79,14 @@ class Tracer:
         assert self._process.stderr is not None
         line = self._process.stderr.readline()
         assert b"attached" in line, line
+        self._drain = threading.Thread(target=self._process.stderr.read, daemon=True)  # it tells of every thread: a full pipe would stop it
+        self._drain.start()
         self._attached[0] = 1
 
     def end(self) -> None:
         """When the process has ended."""
-        self._process.communicate(timeout=SECONDS)
+        self._process.wait(SECONDS)
+        self._drain.join(SECONDS)  # a process that forks should have no thread
 
 
 def counted(notes: Path) -> dict[str, int]:

@@ -14,8 +14,8 @@ from typing import Any
 
 from numba import int64
 
-from isthmus.kernels import ring
 from isthmus.kernels.compile import inline, kernel
+from isthmus.kernels.ring import following, put
 
 UNSEEN, CANDIDATE, OUT = 0, 1, 2
 
@@ -96,7 +96,7 @@ def sink(
     edges = head = int64(0)
     while used > 0:
         v = int64(queue[head])
-        head = ring.following(head, queue)
+        head = following(head, queue)
         used -= 1
         waiting[v] = 0
         old = int64(cores[v])
@@ -119,7 +119,7 @@ def sink(
                 if w != v and fresh < cores[w] and cores[w] <= old:
                     supports[w] -= 1
                     if supports[w] < cores[w] and waiting[w] == 0:
-                        ring.put(w, queue, head, used, waiting)
+                        put(w, queue, head, used, waiting)
                         used += 1
     return edges
 

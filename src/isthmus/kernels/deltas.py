@@ -6,9 +6,9 @@ from typing import Any
 
 from numba import int64, uint8
 
-from isthmus.kernels import ring
 from isthmus.kernels.atomics import atomic_add, atomic_exchange
 from isthmus.kernels.compile import inline, kernel
+from isthmus.kernels.ring import clear, fill, following, put
 
 
 @kernel
@@ -81,10 +81,10 @@ def spread_densest(
     head = edges = vertices = int64(0)
     used = int64(starts.size)
     total = 0.0
-    ring.fill(starts, queue, marks)
+    fill(starts, queue, marks)
     while used > 0 and left > enough and edges < most:
         u = int64(queue[head])
-        head = ring.following(head, queue)
+        head = following(head, queue)
         used -= 1
         marks[u] = 0
         delta = residual[u]
@@ -106,7 +106,7 @@ def spread_densest(
             residual[v] = after
             left += abs(after) - abs(before)
             if marks[v] == 0 and abs(after) > density * (ends[v] - begins[v] + 1):
-                ring.put(v, queue, head, used, marks)
+                put(v, queue, head, used, marks)
                 used += 1
-    ring.clear(queue, head, used, marks)
+    clear(queue, head, used, marks)
     return vertices, edges, total, left

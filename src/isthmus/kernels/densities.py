@@ -7,8 +7,8 @@ from typing import Any
 
 from numba import int64
 
-from isthmus.kernels import ring
 from isthmus.kernels.compile import kernel, quick_kernel
+from isthmus.kernels.ring import clear, fill, following, put
 
 LOWEST, BINS = -1100, 2200  # binary exponents of all numbers of float64, and more
 
@@ -51,10 +51,10 @@ def spread_held(
     head = edges = vertices = int64(0)
     used = int64(starts.size)
     total = 0.0
-    ring.fill(starts, queue, marks)
+    fill(starts, queue, marks)
     while used > 0 and (edges < most or vertices < starts.size):
         u = int64(queue[head])
-        head = ring.following(head, queue)
+        head = following(head, queue)
         used -= 1
         marks[u] = 0
         delta, before = residual[u], values[u]
@@ -77,7 +77,7 @@ def spread_held(
             residual[v] += x * weights[e] if weights.size else x
             length = list_ends[v] - list_begins[v]
             if marks[v] == 0 and ends[v] - begins[v] == length and abs(residual[v]) >= density * (length + 1):
-                ring.put(v, queue, head, used, marks)
+                put(v, queue, head, used, marks)
                 used += 1
-    ring.clear(queue, head, used, marks)
+    clear(queue, head, used, marks)
     return vertices, edges, total
