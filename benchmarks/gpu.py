@@ -25,7 +25,7 @@ import isthmus as ist
 from isthmus.kernels.cuda import shim
 from isthmus.memory import format_size
 
-RECIPES = ("filter", "subway", "emogi", "scaph", "hytgraph", "auto")  # those that run there
+RECIPES = ("filter", "subway", "emogi", "emogi:hot", "scaph", "hytgraph", "auto")  # those that run there
 TOL = 1e-6
 
 

@@ -54,9 +54,9 @@ class LazyCard(Card):
     threads: int = 512
     fails_at: int | None = None
     bytes: int = 1 << 30
-    record_of: list[Work] = field(default_factory=list)  # all work, in order of submission
-    done: list[Work] = field(default_factory=list)  # in order of completion
-    held: dict[int, Array] = field(default_factory=dict)
+    record_of: list[Work] = field(default_factory=list, repr=False)  # all work, in order of submission
+    done: list[Work] = field(default_factory=list, repr=False)  # in order of completion
+    held: dict[int, Array] = field(default_factory=dict, repr=False)
     kept: weakref.WeakValueDictionary[int, Array] = field(default_factory=weakref.WeakValueDictionary)  # what outlives its run
     advice: list[tuple[int, str]] = field(default_factory=list)  # bytes of managed memory, and what the driver was told
     dlpack_device: tuple[int, int] = (1, 0)  # its memory is the host's
@@ -86,6 +86,10 @@ class LazyCard(Card):
     def mapped(self, array: Array) -> Shared:
         copy = self._take(array.copy())
         return Shared(copy, copy[:])
+
+    def register(self, array: Array) -> Shared:
+        assert not any(np.may_share_memory(array, other) for other in self.held.values()), "registered twice"
+        return Shared(self._take(array), array[:])
 
     def managed(self, array: Array) -> Shared:
         return self.mapped(array)
@@ -132,6 +136,9 @@ class LazyCard(Card):
         used = [each for each in flat(arguments) if isinstance(each, np.ndarray)]
         self._submit(Work("launch", stream, kernel.__name__, 0, [], used, lambda: kernel(self.threads, *arguments), arguments))
 
+    def scan(self, values: Array, stream: int) -> None:
+        self._submit(Work("scan", stream, "scan", 0, [], [values], lambda: np.copyto(values, np.cumsum(values))))
+
     def record(self, stream: int) -> Event:
         with self._lock:
             return Event(stream, len(self._streams[stream]))
@@ -147,6 +154,14 @@ class LazyCard(Card):
 
     def free_bytes(self) -> int:
         return self.bytes
+
+    def forget(self) -> None:
+        """Forget the work that is done, and so the memory that it used."""
+        with self._lock:
+            self._streams = [stream[begin:] for stream, begin in zip(self._streams, self._finished, strict=True)]
+            self._finished = [0] * len(self._streams)
+            self.record_of.clear()
+            self.done.clear()
 
     def _submit(self, work: Work) -> None:
         with self._lock:

@@ -16,7 +16,7 @@ from tests import cases
 
 import isthmus as ist
 from isthmus.engines.engine import Side
-from isthmus.kernels.cuda import measuring, ptx, rows, skeleton
+from isthmus.kernels.cuda import hotness, lists, measuring, ptx, rows, skeleton
 from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime import execute
@@ -34,6 +34,34 @@ OF_VERTICES: dict[str, tuple[Any, ...]] = {
     "fill": (NUMBERS, NUMBER),
     "take_deltas": (NUMBER, BYTES, FLAG, REALS, REALS, REALS),
 }
+GIVEN, CACHED = (VERTICES, NUMBERS, NUMBERS, NUMBERS), (BYTES, BYTES, *LISTS)  # uploaded rows; what a cache wants and has
+OF_LISTS: dict[str, tuple[Any, ...]] = {
+    "sort_held": (VERTICES, VERTICES, *LISTS, NUMBER, *SORTED),
+    "sort_wanted": (*GIVEN, *CACHED, NUMBER, *SORTED),
+    "sort_wanted_range": (*[NUMBER] * 6, *CACHED, NUMBER, *SORTED),
+    "keep": (NUMBER, NUMBER, *SORTED, NUMBER, VERTICES, VERTICES, REALS, FLAG, VERTICES, REALS),
+    "fetch": (NUMBER, NUMBER, *SORTED, NUMBER, NUMBER, VERTICES, VERTICES),
+    "copy_lists": (NUMBER, NUMBERS, NUMBERS, NUMBERS, VERTICES, VERTICES),
+    "take": (NUMBER, NUMBER, NUMBERS, NUMBERS, VERTICES, VERTICES),
+    "put": (NUMBER, NUMBER, NUMBERS, NUMBERS, VERTICES, VERTICES),
+    "refresh": (
+        NUMBERS, NUMBERS, NUMBERS, BYTES, NUMBERS, NUMBERS, VERTICES, BYTES, NUMBERS, VERTICES, REALS, FLAG, VERTICES, REALS,
+    ),
+}  # fmt: skip
+OF_CACHE: dict[str, tuple[Any, ...]] = {
+    "heat": (NUMBER, BYTES, FLAG, BYTES),
+    "count_levels": (NUMBER, BYTES, *LISTS, NUMBER, NUMBERS),
+    "edges_on_level": (NUMBER, NUMBER, BYTES, *LISTS, NUMBER, NUMBER, NUMBERS),
+    "mark_hot": (NUMBER, NUMBER, BYTES, *LISTS, NUMBER, NUMBER, NUMBERS, NUMBER, BYTES),
+    "count_fresh": (NUMBER, BYTES, BYTES, *LISTS, NUMBERS),
+    "mark_others": (NUMBER, BYTES, FLAG, BYTES, BYTES, NUMBERS),
+    "find_staying": (NUMBER, NUMBER, VERTICES, *CACHED, VERTICES, NUMBERS, NUMBERS),
+    "place_staying": (
+        NUMBER, VERTICES, NUMBERS, NUMBERS, *LISTS, NUMBER, NUMBER, VERTICES, VERTICES, NUMBERS, NUMBERS, NUMBERS,
+    ),
+    "find_coming": (NUMBER, NUMBER, *CACHED, NUMBERS, NUMBERS),
+    "place_coming": (NUMBER, NUMBER, NUMBERS, NUMBERS, *LISTS, NUMBER, NUMBER, VERTICES, VERTICES),
+}  # fmt: skip
 MEASURED = {
     "read_lines": (VERTICES, NUMBER, NUMBER, NUMBER, NUMBERS),
     "push": (NUMBER, NUMBER, *SORTED, NUMBER, NUMBER, *LISTS, VERTICES, np.empty(1, np.int32), (NUMBERS,), (NUMBERS,), (), BYTES),
@@ -51,9 +79,9 @@ class Kernel:
 
 
 def of_vertices() -> Iterator[Kernel]:
-    module = rows.build()
-    for name, arguments in OF_VERTICES.items():
-        yield Kernel(name, getattr(module, name), arguments)
+    for module, kernels in ((rows.build(), OF_VERTICES), (lists.build(), OF_LISTS), (hotness.build(), OF_CACHE)):
+        for name, arguments in kernels.items():
+            yield Kernel(name, getattr(module, name), arguments)
 
 
 def of_measuring() -> Iterator[Kernel]:
@@ -96,6 +124,17 @@ def run_all() -> None:
         ist.sssp(graph(weight), 1, predecessors=True, **HOW)
     for program in (cases.odd_steps(1), cases.spread(), cases.weighted_spread(), cases.widest(1), cases.largest_ancestor()):
         ist.run(program, graph(int), **HOW)
+    run_streams()
+
+
+def run_streams() -> None:
+    """Monotone programs that are kept current: they also write parents."""
+    for weight in (int, float):
+        columns = [np.array(each) for each in zip(*{(u, v): (u, v, w) for u, v, w in EDGES}.values(), strict=True)]
+        simple = ist.read((*columns[:2], columns[2].astype(np.int32 if weight is int else np.float64)), directed=True)
+        wanted = [ist.SSSP(source=1), ist.BFS(source=1), ist.WeaklyConnectedComponents(), ist.WidestPath(source=1)]
+        with ist.stream(simple, wanted, **HOW) as live:
+            live.apply(deletes=(columns[0][:5], columns[1][:5]))
 
 
 def graph(weight: type, directed: bool = False) -> Any:

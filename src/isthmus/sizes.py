@@ -55,7 +55,7 @@ class Sizes:
     settled_alone: int = 1 << 21  # edges that one thread follows to bring an answer up to date; all threads go on from there
     lone_list: int = 1 << 12  # edges that a pass reads in the time of one single list: a 4 KB block by itself takes as long as six in a row
     few_changes: int = 1 << 9  # changed arcs; one thread applies this few sooner than a team
-    pinned: int = 4 << 20  # bytes of a page-locked buffer between disk and GPU; a channel has four of them
+    pinned: int = 4 << 20  # bytes of a page-locked buffer between disk and GPU; a reader has four of them
     staging: int = 4 << 20  # bytes of stored lists that are read before they are patched; larger buffers are no faster with two readers
     gathered: int = 32 << 20  # bytes of lists that a maintained program gets from disk at once, beyond the first list
     merged: int = 8 << 20  # bytes of lists that are patched and written at once into a new store

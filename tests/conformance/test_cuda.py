@@ -21,15 +21,18 @@ from tests.covering import covering, missed
 from tests.gpus import LazyCard
 
 import isthmus as ist
+from isthmus.cache import cuda_vertex_cache
 from isthmus.kernels.cuda import shim
-from isthmus.runtime import cuda, device
+from isthmus.link import card_space, list_mover
+from isthmus.runtime import device
 
 CASES = {case.name: case for case in kinds.cases()}
 NAMES = [*declared.PROGRAMS, *more.MORE]
-RECIPES = ("filter", "subway", "emogi", "unified", "grus", "scaph", "hytgraph", "auto")
+RECIPES = ("filter", "subway", "emogi", "emogi:hot", "unified", "grus", "scaph", "hytgraph", "auto")
+CACHED = ("emogi:hot", "scaph", "scaph:hbase", "hytgraph", "auto")  # these keep edges near
 WAYS = list(itertools.product(RECIPES, ("1%", "50%", None), ("natural", "hub")))
 SIMULATED = ("skewed-real", "loops-and-parallels", "two-components", "one-loop", "no-edges", "strings")
-SIMULATED_WAYS = list(itertools.product(RECIPES, ("1%", None), ("natural",)))
+SIMULATED_WAYS = list(itertools.product([recipe for recipe in RECIPES if recipe != "emogi:hot"], ("1%", None), ("natural",)))
 
 
 def pairs(graphs: Any) -> list[tuple[str, str]]:
@@ -72,7 +75,9 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def tight(sized: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Buffers shorter than lists, many partitions, dense frontiers, and few rows at a time."""
     sized(smallest_partition=4096, least_buffer=1024, few_edges=16, alone=64, piece=300, smallest_queue=3)
-    monkeypatch.setattr(cuda, "ROOM", 50)
+    monkeypatch.setattr(card_space, "ROOM", 50)
+    monkeypatch.setattr(list_mover, "WINDOW", 70)
+    monkeypatch.setattr(cuda_vertex_cache, "AT_ONCE", 60)
 
 
 @pytest.fixture
@@ -109,16 +114,29 @@ def test_every_way_gives_the_oracles_answer(case: Any, name: str, card: LazyCard
         assert card.held == {}
 
 
-@pytest.mark.parametrize("recipe", [recipe for recipe in RECIPES if recipe != "auto"])  # it runs zero-copy deliveries again on the model
+@pytest.mark.parametrize("recipe", [*RECIPES, "scaph:hbase"])
 @pytest.mark.parametrize("name", ["bfs", "sssp", "pagerank", "weakly_connected_components", "odd-steps", "spread-weighted", "katz"])
 @pytest.mark.parametrize("case", ["skewed", "skewed-real", "grid"], indirect=True)
 def test_bytes_and_requests_are_those_of_the_modelled_device(case: Any, name: str, recipe: str, card: LazyCard, tight: None) -> None:
     run = declared.PROGRAMS[name].run if name in declared.PROGRAMS else lambda c, g, **how: more.MORE[name][0](more.Places(c), g, **how)
-    for budget in ("1%", None):
-        how = {"policy": recipe, "memory": budget, "without": ("cache",), "threads": 1}
+    for budget in ("90%", "200%") if recipe in CACHED else ("1%", None):
+        how = {"policy": recipe, "memory": budget, "threads": 1}
         found = [run(case, case.graphs["natural store"], device=each, **how).summary() for each in ("cuda:0", "model:rtx2080ti")]
-        for key in ("transfer", "engines", "iterations", "load"):
+        assert found[0]["transfer"].pop("row_bytes") >= 0
+        for key in ("transfer", "engines", "iterations", "load", "cache"):
             assert found[0][key] == found[1][key], (key, budget)
+
+
+@pytest.mark.parametrize(("recipe", "name", "budget"), [
+    ("emogi:hot", "pagerank", "200%"), ("hytgraph", "pagerank", "200%"), ("auto", "sssp", "90%"), ("auto", "katz", "90%"),
+    ("scaph", "sssp", "200%"),
+])  # fmt: skip
+@pytest.mark.parametrize("case", ["skewed"], indirect=True)
+def test_caches_are_of_use_there(case: Any, recipe: str, name: str, budget: str, card: LazyCard, tight: None) -> None:
+    """So the test above would see a cache that serves nothing."""
+    run = declared.PROGRAMS[name].run if name in declared.PROGRAMS else lambda c, g, **how: more.MORE[name][0](more.Places(c), g, **how)
+    found = run(case, case.graphs["natural store"], device="cuda:0", policy=recipe, memory=budget, threads=1)
+    assert found.summary()["cache"]["hit_edges"] > 0
 
 
 def test_what_the_card_copies_is_what_the_link_counts(card: LazyCard, tight: None) -> None:
@@ -129,6 +147,16 @@ def test_what_the_card_copies_is_what_the_link_counts(card: LazyCard, tight: Non
         result = ist.sssp(graph, 1, device="cuda:0", policy="filter", memory=budget, threads=1)
         edges = sum(work.bytes for work in card.record_of if work.kind == "copy" and work.writes[0].dtype == np.uint8)
         assert edges == result.summary()["transfer"]["bytes"] > 0
+
+
+def test_uploaded_rows_are_counted(card: LazyCard, tight: None) -> None:
+    graph = ist.read(CASES["skewed"].columns(), vertices=320)
+    for recipe in ("filter", "subway", "emogi", "auto"):
+        card.record_of.clear()
+        found = ist.sssp(graph, 1, device="cuda:0", policy=recipe, memory="50%", threads=1).summary()
+        copies = sum(work.bytes for work in card.record_of if work.kind == "copy" and work.writes[0].dtype != np.uint8)
+        others = copies - found["transfer"]["row_bytes"] - 8 * (320 + 1) - 4  # positions of lists, and a weight for those without
+        assert 0 <= others <= 8 * 8  # where partitions begin
 
 
 class ReadingCard(LazyCard):
@@ -182,3 +210,10 @@ def few_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_simulator_gives_the_oracles_answer(case: Any, name: str, tight: None) -> None:
     for way in chosen_simulated()[case.name, name]:
         assert_way(case, name, way)
+
+
+@simulator
+@pytest.mark.parametrize(("recipe", "budget"), [("hytgraph", "200%"), ("emogi:hot", "200%")])
+@pytest.mark.parametrize("case", ["skewed-real"], indirect=True)
+def test_the_simulator_has_caches(case: Any, recipe: str, budget: str, tight: None) -> None:
+    assert assert_way(case, "sssp", (recipe, budget, "natural")).summary()["cache"]["hit_edges"] > 0

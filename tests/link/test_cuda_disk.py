@@ -99,7 +99,7 @@ def test_page_locked_memory_is_bounded(graph: Any, card: OrderedCard, link: Cuda
         link.move(one(0, 0, 16 * BLOCK), near)
         link.pack(one(1, 40, 60), near, 0)
     held = [array.size for array in card.held.values() if array is not near]
-    assert sum(held) == 2 * 2 * (ROOM + BLOCK)  # for one channel
+    assert sum(held) == 2 * 2 * (ROOM + BLOCK)  # for one reader
 
 
 def test_lists_are_packed_on_the_host_and_copied_together(graph: Any, card: OrderedCard, link: CudaDiskLink) -> None:

@@ -12,10 +12,11 @@ from tests.programs.ways import columns, skewed
 import isthmus as ist
 from isthmus.errors import BudgetError, OptionError
 from isthmus.kernels.cuda import shim
+from isthmus.link.card_space import CardSpace
 from isthmus.link.cuda import CudaLink
 from isthmus.runtime import cuda, desk, device
 
-RECIPES = ("filter", "subway", "emogi", "unified", "grus", "scaph", "hytgraph", "auto")
+RECIPES = ("filter", "subway", "emogi", "emogi:hot", "unified", "grus", "scaph", "scaph:hbase", "hytgraph", "auto")
 
 
 @pytest.fixture
@@ -53,16 +54,26 @@ def test_kernels_of_a_delivery_follow_its_copies(use: Any, graph: Any) -> None:
     assert card.held == {}
 
 
+def until(most: int) -> Any:
+    """A watch that ends a run after some iterations: a frontier of rubbish may never be empty."""
+    left = iter(range(most))
+
+    def watch(iteration: Any) -> None:
+        assert next(left, None) is not None, "the run does not end"
+
+    return watch
+
+
 @pytest.mark.parametrize("recipe", ["filter", "subway"])
 def test_a_wait_that_is_missing_is_found(use: Any, graph: Any, recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests would see if kernels did not wait for copies, or buffers not for kernels."""
     use()
     expected = ist.sssp(graph, 1).filled()
-    for owner, name in ((CudaLink, "_finish"), (cuda.OnCard, "finish")):
+    for owner, name in ((CudaLink, "_finish"), (CardSpace, "finish")):
         with monkeypatch.context() as broken:
             broken.setattr(owner, name, lambda self: None)
             try:
-                found = ist.sssp(graph, 1, **{**HOW, "policy": recipe}).filled()
+                found = ist.sssp(graph, 1, **{**HOW, "policy": recipe}, watch=until(500)).filled()
             except (AssertionError, IndexError):
                 continue
             assert not np.array_equal(found, expected)
@@ -127,7 +138,7 @@ def test_managed_edges_are_advised_and_prefetched_before_kernels_read_them(
 ) -> None:
     card = use()
     expected = ist.sssp(graph, 1).filled()
-    how = {**HOW, "policy": recipe, "memory": "30%", "threads": 1}
+    how = {**HOW, "policy": recipe, "memory": "90%" if recipe == "grus" else "30%", "threads": 1}  # it prefetches half of what is left
     result = ist.sssp(graph, 1, **how)
     assert np.array_equal(result.filled(), expected)
     assert card.advice == [(graph.arcs * 4, advice)]
@@ -135,6 +146,7 @@ def test_managed_edges_are_advised_and_prefetched_before_kernels_read_them(
     assert ("prefetch" in kinds) == prefetches
     assert "copy" not in kinds or "prefetch" not in kinds[kinds.index("launch") :]
     model = ist.sssp(graph, 1, **{**how, "device": "model:rtx2080ti"}).summary()
+    assert result.summary()["transfer"].pop("row_bytes") > 0
     assert (result.summary()["transfer"], result.summary()["engines"]) == (model["transfer"], model["engines"])
     if recipe == "unified:prefetch":  # all pages, whatever fits
         assert sum(work.bytes for work in card.done if work.kind == "prefetch") == graph.edge_bytes
@@ -147,12 +159,6 @@ def test_a_small_card_has_a_small_budget(use: Any, graph: Any) -> None:
     use(bytes=device.SPARE + 4000)
     with pytest.raises(BudgetError, match="needs at least"):
         ist.bfs(graph, 1, device="cuda:0")
-
-
-def test_what_does_not_run_there_yet_is_refused(use: Any, graph: Any) -> None:
-    use()
-    with pytest.raises(OptionError, match=r"^device: cuda:0: streams do not run on a GPU yet; device='cpu' runs here"):
-        ist.stream(graph, [ist.SSSP(source=1)], device="cuda:0")
 
 
 class Viewing(ist.Program):
@@ -206,7 +212,9 @@ def test_a_store_larger_than_host_memory_is_read_from_disk(use: Any, store: Any,
         assert card.held == {}
     if recipe == "filter":
         model = ist.sssp(store, 1, **{**how, "device": "model:rtx2080ti"}).summary()
-        assert ist.sssp(store, 1, **how, far="disk").summary()["transfer"] == model["transfer"]
+        moved = ist.sssp(store, 1, **how, far="disk").summary()["transfer"]
+        assert moved.pop("row_bytes") > 0
+        assert moved == model["transfer"]
 
 
 def test_the_host_s_memory_decides_where_edges_come_from(use: Any, store: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,12 +6,15 @@ needs to know which of its partitions are active.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from isthmus.engines.cache import Held
 from isthmus.engines.engine import Delivery, Side
 from isthmus.frontier import Activity, Frontier
+from isthmus.graph.lists import Lists
+from isthmus.link.link import Array
+from isthmus.link.list_mover import ListMover
 
 __all__ = ["Cache", "Held"]
 
@@ -20,6 +23,9 @@ class Cache:
     """Near copies of some edges. This one holds nothing."""
 
     bytes: int = 0  # near memory it takes
+
+    def board(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
+        """A run on a GPU begins: it has `lists` in near memory, and a mover for lists there."""
 
     def serve(self, frontier: Frontier, side: Side) -> tuple[Frontier, Iterator[Delivery]]:
         """The frontier of the misses, and deliveries of the hits, which must be taken before `refresh`."""

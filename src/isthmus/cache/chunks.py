@@ -24,6 +24,7 @@ import numpy as np
 from isthmus.kernels import hot
 from isthmus.kernels.keep import keep_rows
 from isthmus.link.link import Array
+from isthmus.link.list_mover import ListMover
 
 CHUNKS = 128  # Grapin: 32 MB of 4 GB
 LOST = 16  # a chunk is compacted when it has lost this part of its entries
@@ -65,6 +66,9 @@ class ChunkedLists:
     @property
     def _arrays(self) -> tuple[Array, Array, bool]:
         return self.targets, self.targets[:0] if self.weights is None else self.weights, self.weights is not None
+
+    def board(self, mover: ListMover) -> None:
+        """A run on a GPU begins, which moves lists by this mover."""
 
     def forget(self) -> None:
         """Drop all lists."""
@@ -118,17 +122,22 @@ class ChunkedLists:
         while head < tail:
             small, large = order[head], order[tail]
             members, at = self.members[small], int(self.used[large])
-            moved, entries = hot.pour(members, members.size, large * self.chunk + at, self.chunk - at, *self._index, *self._arrays)
+            moved, entries = self._pour(members, large * self.chunk + at, self.chunk - at)
             left = members.size - moved
             self.members[large] = np.concatenate([self.members[large], members[left:][::-1]])
             self.members[small] = members[:left].copy()
             self.used[large] += entries
             self.used[small] -= entries
-            self.moved += int(entries)
+            self.moved += entries
             if left:
                 tail -= 1  # full: the next list does not fit
             else:
                 head += 1
+
+    def _pour(self, members: Array, at: int, room: int) -> tuple[int, int]:
+        """Move the last of these lists to `at` in another chunk, as far as there is room; returns how many, and their entries."""
+        moved, entries = hot.pour(members, members.size, at, room, *self._index, *self._arrays)
+        return int(moved), int(entries)
 
     def _allocate(self, lengths: Array, hotness: Array) -> Array:
         """Reserve places for wanted lists that have none, the hottest first; returns their keys by place."""

@@ -25,7 +25,7 @@ Lists of both sides may share one cache: the key of vertex v's list is v plus a 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ from isthmus.frontier import Frontier
 from isthmus.graph.lists import Lists
 from isthmus.kernels import hot
 from isthmus.link.link import Array
+from isthmus.link.list_mover import ListMover
 
 LEAST_SPARE, MOST_SPARE = 32, 2  # parts of the memory that are free for lists that the next period reads
 AT_ONCE = 4  # periods that room is made for at once, as it takes a pass over all lists
@@ -56,7 +57,7 @@ class HotSubgraph(Cache):
 
     def __init__(
         self, names: Sequence[str], lists: Sequence[Lists], memory: Array, dtypes: tuple[Any, Any], team: Any,
-        interval: float | None = INTERVAL, on_read: bool = False,
+        interval: float | None = INTERVAL, on_read: bool = False, chunked: type[ChunkedLists] = ChunkedLists,
     ) -> None:  # fmt: skip
         """`memory` has the lists and, by VERTEX_BYTES a key, the index. `dtypes`: of targets and of weights, or None."""
         self.names, self._team, self._interval, self.on_read = list(names), team, interval, on_read
@@ -65,7 +66,7 @@ class HotSubgraph(Cache):
         degrees = [each.degrees() for each in lists]
         longest = max((int(each.max()) for each in degrees if each.size), default=0)
         entries = memory[: max(0, memory.size - VERTEX_BYTES * keys) // 8 * 8]
-        self.chunks = ChunkedLists(entries, keys, dtypes, longest, team)
+        self.chunks = chunked(entries, keys, dtypes, longest, team)
         self.hotness = np.zeros(keys, np.uint32)
         self._misses = np.zeros(-(-self.room // 8) * 8, np.uint8)
         self._processed = self.replacements = 0
@@ -86,6 +87,9 @@ class HotSubgraph(Cache):
         return self.names.index(name) * self.room
 
     # Serving
+
+    def board(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
+        self.chunks.board(mover)
 
     def serve(self, frontier: Frontier, side: Side) -> tuple[Frontier, Iterator[Delivery]]:
         self._side = side

@@ -58,12 +58,18 @@ def candidates(hotness: Array, lists: Lists, capacity: int, team: Any) -> Array:
     if not parts:
         return marks
     edges = np.array([part for _, part in parts])
-    down_to = np.append(np.cumsum(edges.sum(axis=0)[::-1])[::-1], 0)  # edges at this level and above
-    level = int(np.argmax(down_to[1:] <= capacity))  # all above it fit
-    room = int(capacity - down_to[level + 1]) - np.cumsum(edges[:, level]) + edges[:, level]
+    level, left = last_level(edges.sum(axis=0), capacity)
+    room = left - np.cumsum(edges[:, level]) + edges[:, level]
     rooms = {first: int(left) for (first, _), left in zip(parts, room, strict=True)}
     team.split(lambda a, b: kernels.mark_hot(a, b, hotness, *lists.arrays, capacity, level, rooms[a], marks), hotness.size)
     return marks
+
+
+def last_level(edges: Array, capacity: int) -> tuple[int, int]:
+    """The level that no longer fits as a whole, given the edges at each level, and the room that those above it leave."""
+    down_to = np.append(np.cumsum(edges[::-1])[::-1], 0)  # edges at this level and above
+    level = int(np.argmax(down_to[1:] <= capacity))  # all above it fit
+    return level, int(capacity - down_to[level + 1])
 
 
 def initial_candidates(lists: Lists, capacity: int, team: Any) -> Array:

@@ -89,12 +89,14 @@ class PartitionCache(Cache):
             if place == NONE:
                 continue
             at, size = begin - int(ranges.base[k]), end - begin
-            to = place * (self._zone // side.width)
-            self._targets[to : to + size] = delivery.targets[at : at + size]
+            self._copy(self._targets, place * (self._zone // side.width), delivery.targets, at, size)
             if self._weights is not None and delivery.weights is not None:
-                at, to = begin - int(ranges.weight_base[k]), place * (self._weight_zone // side.weight_width)
-                self._weights[to : to + size] = delivery.weights[at : at + size]
+                at = begin - int(ranges.weight_base[k])
+                self._copy(self._weights, place * (self._weight_zone // side.weight_width), delivery.weights, at, size)
             self._places[number][p] = place
+
+    def _copy(self, near: Array, to: int, source: Array, at: int, size: int) -> None:
+        near[to : to + size] = source[at : at + size]
 
     def _place_for(self, side: int, p: int) -> int:
         """The place to keep a partition in, or NONE; a place that changes its partition serves no hits until it is filled."""

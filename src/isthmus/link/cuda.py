@@ -21,28 +21,16 @@ itself uses whatever memory is free.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from isthmus.errors import BudgetError
 from isthmus.kernels.cuda.card import Card, Shared
+from isthmus.link.card_space import taken
 from isthmus.link.device import Device
 from isthmus.link.hints import Hint
 from isthmus.link.link import CHANNELS, Array, Extents
 from isthmus.link.managed import copy
 from isthmus.link.model import ModelLink
-from isthmus.memory import format_size
-from isthmus.messages import option
-
-
-def taken(card: Card, make: Callable[..., Any], *arguments: Any) -> Any:
-    """Memory of a card; raises BudgetError if there is no more."""
-    try:
-        return make(*arguments)
-    except MemoryError as error:
-        free = format_size(card.free_bytes())
-        raise BudgetError(f"{card.name}: not enough GPU memory, {free} are free; give a smaller {option('memory')}") from error
 
 
 def costs_note(device: Device, card: Card) -> str:
@@ -57,18 +45,22 @@ class CudaLink(ModelLink):
 
     kernels_reach_far = True  # a kernel can read lists where they are
 
-    def __init__(self, arrays: list[Array], device: Device, card: Card, page_bytes: int = 0, hint: Hint = Hint.NONE) -> None:
+    def __init__(
+        self, arrays: list[Array], device: Device, card: Card, page_bytes: int = 0, hint: Hint = Hint.NONE,
+        registered: Callable[[Array], Shared] | None = None,
+    ) -> None:  # fmt: skip
+        """`registered`: page-locks an array where it is, and frees it some time after the link; otherwise arrays are copied."""
         super().__init__(arrays, device, page_bytes, hint)
         self.card = card
         self.notes = [costs_note(device, card), *card.notes]
         self._mapped: list[Shared] = []  # by section; with pages, managed memory
-        self._taken: list[Array] = []  # near and page-locked memory
+        self._taken: list[Array | Shared] = []  # all memory that is freed at the end
         self._whole: dict[int, Array] = {}
         self._staging: list[Array | None] = [None] * CHANNELS
         try:
             self._stream = card.stream()
             for section in self._sections:
-                self._mapped.append(taken(card, card.managed if page_bytes else card.mapped, section))
+                self._mapped.append(self._reachable(section, page_bytes > 0) if registered is None else registered(section))
             if page_bytes:
                 self.notes.append("pages, faults and evictions are modelled: a GPU does not report them")
                 for memory in self._mapped:
@@ -78,10 +70,22 @@ class CudaLink(ModelLink):
             raise
         self._sections = [mapped.host for mapped in self._mapped]
 
+    def _reachable(self, section: Array, managed: bool) -> Shared:
+        """A copy of a section that kernels reach."""
+        shared: Shared = taken(self.card, self.card.managed if managed else self.card.mapped, section)
+        self._taken.append(shared)
+        return shared
+
     def near(self, size: int) -> Array:
         memory: Array = taken(self.card, self.card.near, size, np.uint8)
         self._taken.append(memory)
         return memory
+
+    def managed(self, array: Array) -> Shared:
+        """A copy of an array in memory that host and kernels both use, for as long as the link is open."""
+        shared: Shared = taken(self.card, self.card.managed, array)
+        self._taken.append(shared)
+        return shared
 
     def far(self, section: int) -> Array:
         """A section as kernels see it, as bytes."""
@@ -138,6 +142,6 @@ class CudaLink(ModelLink):
 
     def close(self) -> None:
         super().close()
-        for memory in [*self._mapped, *self._taken]:
+        for memory in self._taken:
             self.card.free(memory)
         self._mapped, self._taken, self._whole, self._staging = [], [], {}, [None] * CHANNELS

@@ -1,6 +1,6 @@
 """The link to a GPU for stores larger than the host's memory: disk -> page-locked buffer -> GPU.
 
-Each channel has two page-locked buffers. While the copies out of one are under way, the next blocks are read into the other; a buffer is
+Each reader has two page-locked buffers. While the copies out of one are under way, the next blocks are read into the other; a buffer is
 read into again only after the event behind its last copy. So page-locked memory is bounded, whatever the size of the store.
 
 A kernel cannot read a disk. So lists that engines read by zero-copy are packed on the host, like those of compaction, and copied into
@@ -20,14 +20,15 @@ from isthmus.graph.far import FarArray
 from isthmus.graph.files import BLOCK
 from isthmus.kernels.cuda.card import Card
 from isthmus.kernels.gather import pack
-from isthmus.link.cuda import CudaLink, taken
+from isthmus.link.card_space import taken
+from isthmus.link.cuda import CudaLink
 from isthmus.link.device import FASTER, Device
-from isthmus.link.link import CHANNELS, Array, Extents, Link, Moved, Profile
+from isthmus.link.link import Array, Extents, Link, Moved, Profile
 from isthmus.link.requests import ListSpans
 from isthmus.link.staging import Group, groups
 from isthmus.memory import format_size
 
-SLOTS = 2  # buffers of a channel: one is read into while the other is copied
+SLOTS = 2  # buffers of a reader: one is read into while the other is copied
 LEAST = 4 * BLOCK  # bytes of a buffer
 
 
@@ -48,7 +49,7 @@ class CudaDiskLink(CudaLink):
     def __init__(self, arrays: list[FarArray], disk: Link, device: Device, card: Card) -> None:
         self._disk = disk
         self._bytes = np.array([array.bytes for array in arrays], np.int64)
-        self._slots: list[list[Slot]] = [[] for _ in range(CHANNELS)]
+        self._idle: list[list[Slot]] = []  # buffers that no reader uses
         self._room = max(LEAST, sizes.now.pinned // BLOCK * BLOCK)
         super().__init__([], slowed(device, disk.profile), card)
         pinned = format_size(2 * SLOTS * self._room)
@@ -81,7 +82,7 @@ class CudaDiskLink(CudaLink):
         """Read extents from disk, group by group, and send each to the GPU while the next is read. Returns the bytes sent."""
         moved = 0
         with self._disk.lend() as channel:
-            slots = self._slots_of(channel)
+            slots = self._idle.pop() if self._idle else [Slot(self._pinned(), self._pinned()) for _ in range(SLOTS)]
             try:
                 for number, group in enumerate(groups(extents, self._bytes, self._room)):
                     slot = slots[number % SLOTS]
@@ -92,6 +93,7 @@ class CudaDiskLink(CudaLink):
                     moved += int(group.lengths.sum())
             finally:
                 self._finish()  # also after an error: the buffers may be freed next
+                self._idle.append(slots)
         return moved
 
     def _wait(self, slot: Slot) -> None:
@@ -119,12 +121,6 @@ class CudaDiskLink(CudaLink):
         for start, place, length in zip(starts[begins].tolist(), places[begins].tolist(), totals.tolist(), strict=True):
             self.card.copy(buffer[place : place + length], memory[start : start + length], self._stream)
 
-    def _slots_of(self, channel: int) -> list[Slot]:
-        """The buffers of a channel, taken when it is first used."""
-        while len(self._slots[channel]) < SLOTS:
-            self._slots[channel].append(Slot(self._pinned(), self._pinned()))
-        return self._slots[channel]
-
     def _pinned(self) -> Array:
         """Page-locked memory that begins at a block's boundary, as direct reads need it."""
         memory: Array = taken(self.card, self.card.pinned, self._room + BLOCK, np.uint8)
@@ -133,7 +129,7 @@ class CudaDiskLink(CudaLink):
         return memory[skip : skip + self._room]
 
     def close(self) -> None:
-        self._slots = [[] for _ in range(CHANNELS)]
+        self._idle = []
         try:
             super().close()
         finally:

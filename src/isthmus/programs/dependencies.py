@@ -34,8 +34,9 @@ def taken(parents: Any, v: Any) -> Any:
 
 
 def noted(v: Any, changed: Any, changes: Any, count: Any) -> Any:
-    """Add v to the list of vertices that have changed, once."""
-    if changed[v] == 0 and atomic_exchange(changed, v, np.uint8(1)) == 0:
+    """Add v, whose word is locked, to the list of vertices that have changed, once."""
+    if changed[v] == 0:
+        changed[v] = 1
         changes[atomic_add(count, 0, np.int64(1))] = v
     return True
 
@@ -88,10 +89,9 @@ def remembering(program: Monotone, facts: Facts, position: int) -> Functions:
             sink(v, above_v, state)
             values[v] = y
             parent = np.uint32(u)
+            noted(v, state[changed_at], state[changes_at], state[count_at])
         fence()
         atomic_exchange(parents, v, parent)
-        if improved:
-            noted(v, state[changed_at], state[changes_at], state[count_at])
         return improved
 
     def gives(u: Any, degree: Any, v: Any, w: Any, state: Any, params: Any) -> Any:

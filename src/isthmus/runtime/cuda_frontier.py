@@ -6,6 +6,7 @@ needs to decide crosses the link: an eighth of a byte per vertex and 24 bytes pe
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from isthmus.frontier import Activity, Frontier
 from isthmus.graph.lists import Lists
 from isthmus.graph.partition import Partitions
+from isthmus.kernels.cuda import hotness as cache_kernels
 from isthmus.kernels.cuda import rows as kernels
 from isthmus.link.link import Array
 
@@ -24,13 +26,14 @@ class CudaFrontier(Frontier):
     """A frontier that has a list if its vertices fit one queue, marked by the host or by a kernel. On the host until it is boarded."""
 
     _on: OnCard | None = None
+    _others: Array | None = None  # marks of those that no cache holds
 
     def __init__(self, vertices: int, threads: int) -> None:
         super().__init__(vertices, threads, repeats=True)
 
     def board(self, on: OnCard) -> None:
         """Move to memory that both sides use."""
-        self._on, self._kernels = on, kernels.build(on.card.gpu)
+        self._on, self._kernels, self._cache_kernels = on, kernels.build(on.card.gpu), cache_kernels.build(on.card.gpu)
         self.marks, self.next_marks = on.managed(self.marks), on.managed(self.next_marks)
         self._bits, self._host_bits = on.near(self.marks.size // 8, np.uint8), np.empty(self.marks.size // 8, np.uint8)
         self._count, self._host_count = on.near(1, np.int64), np.empty(1, np.int64)
@@ -45,6 +48,22 @@ class CudaFrontier(Frontier):
         if self.count <= self.queues.shape[1]:
             self.list = np.flatnonzero(np.unpackbits(self._host_bits, bitorder="little")).astype(np.uint32)
         self.used[:] = 0
+
+    def without(self, held: Array, scratch: Array, team: Any) -> Frontier:
+        """A frontier of the active vertices that are not held: of many, by a kernel if the device knows what is held."""
+        on = self._on
+        if self.list is not None or on is None:
+            return super().without(held, scratch, team)
+        if self._others is None:
+            self._others = on.managed(np.zeros_like(self.marks))
+        if not on.shares(held):
+            return super().without(held, self._others, team)
+        others = copy.copy(self)
+        others.all_active, others.marks = False, self._others
+        on.launch(self._kernels.fill, self._count, 0)
+        on.launch(self._cache_kernels.mark_others, self.vertices, self.marks, self.all_active, held, self._others, self._count)
+        others.count = on.number(self._count, 0)
+        return others
 
     def none_next(self) -> bool:
         return self._packed(self.next_marks) == 0

@@ -14,6 +14,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from isthmus.cache.cache import Cache
+from isthmus.cache.chunks import ChunkedLists
+from isthmus.cache.cuda_chunks import CudaChunkedLists
+from isthmus.cache.cuda_partition_cache import CudaPartitionCache
+from isthmus.cache.cuda_vertex_cache import CudaVertexCache
 from isthmus.cache.hot_subgraph import HotSubgraph
 from isthmus.cache.partition_cache import PartitionCache
 from isthmus.cache.vertex_cache import VertexCache
@@ -320,7 +324,7 @@ class Holdings:
         rest = memory[BUFFERS * size :]
         resources = Resources(link, sides, self._team.size, rest, self._whole, recipe.merge, recipe.hint.evicts)
         engines = {name: engine_named(name).make(resources) for name in recipe.policy.engines}
-        cache = make_cache(split, recipe, sides, rest, self._team) if self.outlasting is None else self.outlasting.cache(sides)
+        cache = make_cache(split, recipe, sides, rest, self._team, link) if self.outlasting is None else self.outlasting.cache(sides)
         return Desk(
             sides, link, engines, buffers, Executor(link, self._team), memory, cache, self._key(program, split, recipe),
         )  # fmt: skip
@@ -335,15 +339,17 @@ def opened_on_disk(arrays: list[FarArray], disk: Link, model: Device, card: Card
         raise
 
 
-def make_cache(split: Split, recipe: Recipe, sides: list[Side], memory: Array, team: Team) -> Cache:
+def make_cache(split: Split, recipe: Recipe, sides: list[Side], memory: Array, team: Team, link: Link) -> Cache:
     """The cache of the recipe, or one that keeps nothing."""
     if not split.cache:
         return Cache()
+    side, card = sides[0], link if isinstance(link, CudaLink) else None
     if recipe.cache == "partitions" and not (recipe.queue and len(sides) == 1):  # the queue keeps its own
-        return PartitionCache(sides, memory, sides[0].block)
+        return (PartitionCache if card is None else CudaPartitionCache)(sides, memory, side.block)
     if recipe.cache == "vertices" and len(sides) == 1:
-        return VertexCache(sides[0], memory, team)
+        return VertexCache(side, memory, team) if card is None else CudaVertexCache(side, memory, card)
     if recipe.cache == "hot_subgraph" and len(sides) == 1:
-        side = sides[0]
-        return HotSubgraph([side.name], [side.lists], memory, (side.target_dtype, side.weight_dtype if side.weight_width else None), team)
+        kinds = (side.target_dtype, side.weight_dtype if side.weight_width else None)
+        chunked = ChunkedLists if card is None else CudaChunkedLists
+        return HotSubgraph([side.name], [side.lists], memory, kinds, team, chunked=chunked)
     return Cache()

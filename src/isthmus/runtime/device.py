@@ -63,12 +63,6 @@ def card_of(text: str) -> Card:
     return open_card(gpu_of(text).number)
 
 
-def refuse_gpu(text: Any, what: str) -> None:
-    """Raise OptionError if a device is a GPU of this machine, for parts that do not run there yet."""
-    if is_gpu(text):
-        raise OptionError(f"device: {text}: {what} not run on a GPU yet; {elsewhere()}")
-
-
 def gpu_of(text: str) -> shim.Found:
     """The GPU that `cuda:NUMBER` or `cuda` means; raises OptionError if it cannot be used."""
     if not re.fullmatch(r"cuda(:\d{1,4})?", text):

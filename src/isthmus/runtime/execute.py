@@ -22,7 +22,7 @@ from isthmus.programs.program import Facts, NearEdges, Program, State
 from isthmus.runtime.budget import BUFFERS, LEAST_BLOCKS, Split, split_for
 from isthmus.runtime.checkpoint import Checkpoint
 from isthmus.runtime.compiled import compile_program
-from isthmus.runtime.cuda import CudaWorker, make_frontier, near_state, on_gpu
+from isthmus.runtime.cuda import CudaWorker, make_frontier, near_state
 from isthmus.runtime.desk import Desk
 from isthmus.runtime.iteration import Iteration
 from isthmus.runtime.launches import Launches
@@ -51,14 +51,14 @@ class Execution:
     edge_bytes: int = 0
     loaded: Moved = field(default_factory=Moved)  # before the first iteration, to have edges near
     back_bytes: int | None = None  # from a modelled device to its host
+    row_bytes: int | None = None  # uploaded to a GPU, beside edges: which vertices are active, and where their lists are
     left: list[tuple[Any, Shared]] = field(default_factory=list)  # of the state, on the host and on the GPU that has run the program
 
 
 def recipe_for(program: Program, session: Session) -> Recipe:
     settings = session.settings
     sides = 0 if session.model is None else len(program.sides)
-    chosen = recipe(settings.policy, settings.without, sides, program.levels)
-    return chosen if session.card is None else on_gpu(chosen)
+    return recipe(settings.policy, settings.without, sides, program.levels)
 
 
 def session_split(program: Program, session: Session) -> Split:
@@ -119,11 +119,13 @@ def executed(program: Program, session: Session, watch: Watch, say: Callable[[st
             launches = Launches(program, state) if modelled is not None and (on is None or on.card.repeats) else None
             worker = Worker(module, program, state, session.team, least_again, launches)
             if on is not None:
-                worker = CudaWorker(on, desk, module, program.text(facts), program, state, session.team, least_again, launches)
+                gathers = "zero_copy" in chosen.further_runs
+                worker = CudaWorker(on, desk, module, program.text(facts), program, state, session.team, least_again, launches, gathers)
             loop = Loop(program, state, facts, frontier, desk, chosen, worker, session.team, run.trace, watch, modelled, checkpoint=saved)
             loop.staying = stay(loop, split)
             loop.begin()
             loop.run()
+            run.row_bytes = worker.uploaded_bytes if isinstance(worker, CudaWorker) else None
         run.left = [] if on is None else on.left
         count_brought(run.trace, brought)
     finished = clock()
@@ -233,5 +235,7 @@ def summary_of(run: Execution, session: Session, device: str) -> dict[str, Any]:
     }  # fmt: skip
     if run.back_bytes is not None:
         found["transfer"]["back_bytes"] = run.back_bytes
+    if run.row_bytes is not None:
+        found["transfer"]["row_bytes"] = run.row_bytes
     return found
 

@@ -15,7 +15,7 @@ import numpy as np
 from isthmus.errors import OptionError
 from isthmus.kernels.cuda.card import Card, Shared
 from isthmus.kernels.cuda.dlpack import CODES, CPU, capsule
-from isthmus.link.cuda import taken
+from isthmus.link.card_space import taken
 from isthmus.programs.algorithm import Rows
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from isthmus.graph.graph import Graph
 from isthmus.memory import format_size
 from isthmus.runtime.agree import difference
 from isthmus.runtime.compare import DisagreementError, names_of
-from isthmus.runtime.device import device_of, name_of, refuse_gpu
+from isthmus.runtime.device import device_of, is_gpu, name_of
 from isthmus.runtime.repeat import now, origin
 from isthmus.runtime.session import check_graph
 from isthmus.stream.batch_report import BatchReport
@@ -150,13 +150,13 @@ def compare_streams(
     `updates`, and the options in `how`, are as for `live.follow`; what can be read once only, such as a pipe, is refused.
     """
     check_graph("compare_streams", graph)
-    refuse_gpu(device, "streams do")
     model = device_of(device)
     if model is None:
         raise OptionError(f"device: expected a modelled device, such as model:rtx2080ti, got {device!r}: on this machine nothing moves")
     if isinstance(updates, str) and updates == "-":
         raise OptionError("updates: expected a file, as every recipe reads them again, got a pipe")
-    names = list(dict.fromkeys(names_of(RECIPES if policies is None else policies)))
+    every = [name for name, each in RECIPES.items() if not (each.pages and is_gpu(device))]
+    names = list(dict.fromkeys(names_of(every if policies is None else policies)))
     if not names:
         raise OptionError("policies: expected at least one recipe, got none")
     for name in names:

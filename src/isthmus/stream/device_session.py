@@ -1,4 +1,4 @@
-"""The session of a stream on a modelled device: what is near stays from batch to batch, and all that is read is counted."""
+"""The session of a stream on a device, modelled or a GPU: what is near stays from batch to batch, and all that is read is counted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from isthmus.memory import format_size, parse_size
 from isthmus.messages import option
 from isthmus.policies.recipes import recipe as static_recipe
 from isthmus.runtime.budget import parse_share, split_for
+from isthmus.runtime.device import is_gpu
 from isthmus.runtime.session import Session
+from isthmus.stream.cuda_reads import CudaReads
 from isthmus.stream.reads import NEAR, FarReads, Reads
 from isthmus.stream.recipes import StreamRecipe
 
@@ -27,10 +29,13 @@ LEAST = "0%"  # of the edges: runs have the smallest buffers that work; lists th
 class DeviceSession(Session):
     """A session on a changing graph, whose edges are far."""
 
+    reads: Reads = NEAR
+
     def __init__(self, graph: ChangingGraph, device: str, recipe: StreamRecipe, threads: int | None) -> None:
+        if recipe.pages and is_gpu(device):
+            raise OptionError(f"policy: {recipe.name} reads pages of managed memory, which does not run on a GPU yet; give another recipe")
         super().__init__(graph, device=device, memory=LEAST, policy=recipe.runs_by, threads=threads)
         self.recipe = recipe
-        self.reads: Reads = NEAR
         self._runs: list[Program] = []
         self._memory: str | int | None = None
         self._peak = 0
@@ -51,9 +56,15 @@ class DeviceSession(Session):
         index = VERTEX_BYTES * len(sides) * snapshot.vertices if self.recipe.hot else 0
         room = near_room(memory, model.near.bytes, self._vertex_bytes() + index, len(sides) * snapshot.arcs * entry)
         room = min(room, 2 * len(sides) * snapshot.arcs * entry)  # more is of no use
-        self.reads = self.holdings.outlasting = reads = FarReads(graph, model, self.recipe, sides, weights, room, self._room_left)
+        given = (graph, model, self.recipe, sides, weights, room, self._room_left)
+        reads = FarReads(*given) if self.card is None else CudaReads(*given, self.card)
+        self.reads = self.holdings.outlasting = reads
         self._peak = self.near_peak
         return reads
+
+    def close(self) -> None:
+        super().close()
+        self.reads.close()
 
     def _vertex_bytes(self) -> int:
         """What programs and their runs need of near memory, for as many vertices as there are now."""

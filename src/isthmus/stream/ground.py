@@ -17,7 +17,7 @@ from isthmus.graph.overlay_graph import OverlayGraph
 from isthmus.memory import Budget
 from isthmus.messages import option
 from isthmus.programs.program import Program
-from isthmus.runtime.device import device_of, refuse_gpu
+from isthmus.runtime.device import device_of
 from isthmus.runtime.session import Session
 from isthmus.stream.device_session import DeviceSession
 from isthmus.stream.home import Home, home_of, is_share
@@ -42,7 +42,6 @@ class Wishes:
     on_disk: bool | None
 
     def __post_init__(self) -> None:
-        refuse_gpu(self.device, "streams do")
         self.modelled = device_of(self.device) is not None
         self.near = self.memory  # of a modelled device
         if self.modelled:

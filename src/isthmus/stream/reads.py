@@ -73,6 +73,9 @@ class Reads:
     def ran(self, run: Execution) -> None:
         """A run has followed what was active."""
 
+    def close(self) -> None:
+        """Free what was taken on a device."""
+
 
 NEAR = Reads()
 

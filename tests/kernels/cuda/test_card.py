@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.gpus import LazyCard
 
-from isthmus.kernels.cuda import rows, shim
+from isthmus.kernels.cuda import lists, rows, shim
 from isthmus.kernels.cuda.card import ADVICE, Card, NumbaCard, Shared
 
 simulator = pytest.mark.skipif(not shim.simulated(), reason="set NUMBA_ENABLE_CUDASIM=1 to run kernels in numba-cuda's simulator")
@@ -38,6 +39,78 @@ def test_memory_that_both_sides_use(card: Card) -> None:
     assert mapped.host.tolist() == list(range(5))
     assert card.near(0, np.int64).size == card.managed(np.empty(0)).host.size == card.mapped(np.empty(0)).host.size == 0
     assert card.free_bytes() > 1 << 20
+
+
+def test_prefix_sums(card: Card) -> None:
+    stream, near, back = card.stream(), card.near(7, np.int64), np.zeros(7, np.int64)
+    card.copy(near, np.array([3, 0, 1 << 40, 2, 0, 0, 5]), stream)
+    card.scan(near[:6], stream)
+    card.copy_back(back, near, stream)
+    card.finish(card.record(stream))
+    assert back.tolist() == [3, 3, 3 + (1 << 40), 5 + (1 << 40), 5 + (1 << 40), 5 + (1 << 40), 5]
+    card.free(near)
+
+
+def test_kernels_see_what_the_host_writes_to_an_array_of_its_own(card: Card) -> None:
+    own, near, stream = np.arange(40, dtype=np.uint32), card.near(40, np.uint32), card.stream()
+    shared = card.register(own)
+    own[7] = 1000
+    everything = np.zeros(1, np.int64)
+    starts = card.near(1, np.int64)
+    card.copy(starts, everything, stream)
+    card.launch(lists.build(card.gpu).copy_lists, stream, 40, starts, starts, starts, shared.device, near)
+    back = np.zeros(40, np.uint32)
+    card.copy_back(back, near, stream)
+    card.finish(card.record(stream))
+    assert shared.host is own
+    assert back.tolist() == own.tolist()
+    card.free(shared)
+
+
+class Registrar:
+    """A driver that registers arrays, and notes when it lets go of them."""
+
+    def __init__(self) -> None:
+        self.registered: list[int] = []
+
+    @contextlib.contextmanager
+    def mapped(self, array: Any) -> Any:
+        self.registered.append(id(array))
+        yield [array[:]]
+        self.registered.remove(id(array))
+
+
+@simulator
+def test_registrations_end_when_they_are_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    card, driver, array = NumbaCard(0), Registrar(), np.arange(5)
+    monkeypatch.setattr(NumbaCard, "_here", lambda self: contextlib.nullcontext())
+    card._cuda, card._simulated = driver, False
+    shared = card.register(array)
+    assert driver.registered == [id(array)]
+    card.free(shared)
+    assert driver.registered == []
+    card.free(shared)  # others hold memory that the garbage collector frees
+
+
+class Scans:
+    """cuda-cccl's module, as far as it is used."""
+
+    OpKind = SimpleNamespace(PLUS="plus")
+
+    @staticmethod
+    def inclusive_scan(*, d_in: Any, d_out: Any, op: str, init_value: Any, num_items: int, stream: Any) -> None:
+        assert (op, init_value.tolist(), init_value.dtype, stream) == ("plus", [0], d_in.dtype, "stream")
+        d_out[:num_items] = np.cumsum(d_in[:num_items])
+
+
+@simulator
+def test_prefix_sums_are_those_of_cuda_cccl(monkeypatch: pytest.MonkeyPatch) -> None:
+    card, values = NumbaCard(0), np.array([1, 2, 3])
+    monkeypatch.setattr(NumbaCard, "_here", lambda self: contextlib.nullcontext())
+    monkeypatch.setattr(shim, "compute", Scans)
+    card._simulated = False
+    card.scan(values, "stream")
+    assert values.tolist() == [1, 3, 6]
 
 
 def test_the_lazy_card_does_nothing_before_it_must() -> None:
@@ -152,8 +225,10 @@ def test_memory_that_is_kept_and_its_address(card: Card) -> None:
     managed, near = card.managed(np.arange(5.0)), card.near(4, np.int64)
     for memory in (managed, near):
         assert card.pointer(memory) > 0
-        card.advise(managed, "read-mostly")
-        card.prefetch(managed, 0, 40, card.stream())
+    stream = card.stream()
+    card.advise(managed, "read-mostly")
+    card.prefetch(managed, 0, 40, stream)
+    card.finish(card.record(stream))
     card.keep(near)
     card.keep(managed)
     assert managed.host.tolist() == [0, 1, 2, 3, 4]

@@ -224,9 +224,8 @@ def test_on_a_gpu_indices_have_64_bits() -> None:
     )  # fmt: skip
     types = tuple(numba.typeof(each) for each in arguments)
     found = compiler.compile_cuda(module.push.py_func, numba.types.void, types, cc=(8, 0))
-    kinds: dict[str, set[str]] = {}
-    for name, kind in found.type_annotation.typemap.items():
-        for word in re.split(r"[.$]", name):
-            kinds.setdefault(word, set()).add(str(kind))
-    for name in ("begin", "end", "e", "row", "lane", "groups", "thread", "threads"):
-        assert kinds[name] <= {"int64", "uint64"}, (name, kinds[name])
+    inferred = found.type_annotation.typemap
+    for name in ("begin", "end", "e", "row", "u", "v", "lane", "groups", "thread", "threads"):
+        mine = re.compile(rf"push_share_v\d+(_first_turn_v\d+)?_{name}(\.\d+)?")
+        kinds = {str(kind) for variable, kind in inferred.items() if mine.fullmatch(variable)}
+        assert kinds == {"int64"}, (name, kinds)

@@ -66,12 +66,16 @@ class Card(ABC):
         """A copy of a host array in page-locked memory that kernels read over the link."""
 
     @abstractmethod
+    def register(self, array: Array) -> Shared:
+        """The same without a copy: the host's own array is page-locked until it is freed, and kernels see what the host writes."""
+
+    @abstractmethod
     def managed(self, array: Array) -> Shared:
         """A copy of a host array in memory that host and kernels both use."""
 
     @abstractmethod
     def free(self, memory: Array | Shared) -> None:
-        """Free memory that `near`, `pinned`, `mapped` or `managed` has returned."""
+        """Free memory that `near`, `pinned`, `mapped`, `register` or `managed` has returned."""
 
     @abstractmethod
     def advise(self, memory: Shared, advice: str) -> None:
@@ -104,6 +108,10 @@ class Card(ABC):
     def launch(self, kernel: Any, stream: Any, *arguments: Any) -> None: ...
 
     @abstractmethod
+    def scan(self, values: Array, stream: Any) -> None:
+        """Replace values in near memory by their prefix sums, each with its own value in it."""
+
+    @abstractmethod
     def record(self, stream: Any) -> Any:
         """An event behind all work that the stream has so far."""
 
@@ -123,6 +131,7 @@ class NumbaCard(Card):
 
     def __init__(self, number: int) -> None:
         self._number, self._cuda = number, shim.cuda()
+        self._registered: dict[int, Any] = {}  # arrays of the host, by id; whoever registers one holds it
         self.repeats = self._simulated = shim.simulated()
         self.name = f"cuda:{number}"
         self.dlpack_device = (dlpack.CPU, 0) if self._simulated else (dlpack.CUDA, number)
@@ -145,6 +154,15 @@ class NumbaCard(Card):
 
     def mapped(self, array: Array) -> Shared:
         return self._shared(self._cuda.mapped_array, array)
+
+    def register(self, array: Array) -> Shared:
+        if self._simulated or not array.size:  # the driver registers no empty array
+            return Shared(array, array) if self._simulated else self.mapped(array)
+        with self._here():
+            registration = self._cuda.mapped(array)
+            (device,) = registration.__enter__()
+        self._registered[id(array)] = registration
+        return Shared(array, device)
 
     def _made(self, make: Any, count: int, dtype: Any) -> Array:
         """An array, or MemoryError. The driver refuses to make an empty one."""
@@ -171,7 +189,11 @@ class NumbaCard(Card):
         return Shared(host, device)
 
     def free(self, memory: Array | Shared) -> None:
-        """Numba frees memory when the last reference to it goes."""
+        """Numba frees memory when the last reference to it goes; registrations end here."""
+        registration = self._registered.pop(id(memory.host), None) if isinstance(memory, Shared) else None
+        if registration is not None:
+            with self._here():
+                registration.__exit__(None, None, None)
 
     def advise(self, memory: Shared, advice: str) -> None:
         if not self._simulated and advice:
@@ -224,6 +246,16 @@ class NumbaCard(Card):
         threads = min(BLOCK, self.threads)
         with self._here():
             kernel[self.threads // threads, threads, stream](*arguments)
+
+    def scan(self, values: Array, stream: Any) -> None:
+        if self._simulated:
+            values.copy_to_device(np.cumsum(values.copy_to_host()))
+            return
+        compute, zero = shim.compute(), np.zeros(1, values.dtype)
+        with self._here():
+            compute.inclusive_scan(
+                d_in=values, d_out=values, op=compute.OpKind.PLUS, init_value=zero, num_items=values.size, stream=stream
+            )
 
     def record(self, stream: Any) -> Any:
         with self._here():

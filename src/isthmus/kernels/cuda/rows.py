@@ -10,7 +10,7 @@ from types import ModuleType
 from isthmus.kernels.cuda.head import module_of
 from isthmus.kernels.cuda.skeleton import LONG, VERY_LONG
 
-TEXT = f'''
+ADD_ROW = f'''
 
 LONG = {LONG}
 VERY_LONG = {VERY_LONG}
@@ -25,7 +25,22 @@ def add_row(u, begin, weight_begin, length, room, vertices, begins, weight_begin
     begins[at] = begin
     weight_begins[at] = weight_begin
     lengths[at] = length
+'''
+PLACE_OF = '''
 
+@called
+def place_of(value, bounds):
+    """The last of the ascending bounds that is at most `value`."""
+    low, high = np.int64(0), np.int64(bounds.size)
+    while low < high:
+        middle = (low + high) >> 1
+        if bounds[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+'''
+TEXT = ADD_ROW + PLACE_OF + '''
 
 @called
 def sort_range_share(
@@ -49,19 +64,6 @@ def sort_rows_share(
                 given[row], given_begins[row], given_weight_begins[row], given_lengths[row], room, vertices, begins, weight_begins,
                 lengths, counts
             )
-
-
-@called
-def place_of(value, bounds):
-    """The last of the ascending bounds that is at most `value`."""
-    low, high = np.int64(0), np.int64(bounds.size)
-    while low < high:
-        middle = (low + high) >> 1
-        if bounds[middle] <= value:
-            low = middle + 1
-        else:
-            high = middle
-    return low - 1
 
 
 @called

@@ -51,6 +51,12 @@ def cuda() -> Any:
 
 
 @cache
+def compute() -> Any:
+    """The module `cuda.compute` of cuda-cccl, for prefix sums on a GPU. Without a driver it has no functions."""
+    return importlib.import_module("cuda.compute")
+
+
+@cache
 def driver() -> Any:
     """The driver's own functions, for what numba-cuda does not offer; its bindings come with numba-cuda."""
     return importlib.import_module("cuda.bindings.driver")

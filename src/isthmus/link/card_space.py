@@ -1,0 +1,151 @@
+"""What one user has on a card: a stream, memory that is freed at the end, and room to sort rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from isthmus.errors import BudgetError
+from isthmus.kernels.cuda import lists as list_kernels
+from isthmus.kernels.cuda import rows as row_kernels
+from isthmus.kernels.cuda import skeleton
+from isthmus.kernels.cuda.card import Card, Shared
+from isthmus.link.link import Array
+from isthmus.memory import format_size
+from isthmus.messages import option
+
+ROOM = 1 << 18  # rows that are sorted at once: 31 MB of near memory
+ROW = (np.uint32, np.int64, np.int64, np.int64)  # a row's vertex, its first entry, its first weight, its length
+GIVEN = (*ROW, np.int64)  # columns that the host uploads: of a row, and its first entry in far memory
+
+
+def taken(card: Card, make: Callable[..., Any], *arguments: Any) -> Any:
+    """Memory of a card; raises BudgetError if there is no more."""
+    try:
+        return make(*arguments)
+    except MemoryError as error:
+        free = format_size(card.free_bytes())
+        raise BudgetError(f"{card.name}: not enough GPU memory, {free} are free; give a smaller {option('memory')}") from error
+
+
+class CardSpace:
+    """Memory and work of one user on a card. Use it as a context manager, or close it."""
+
+    def __init__(self, card: Card) -> None:
+        self.card, self.stream = card, card.stream()
+        self._taken: list[Array | Shared] = []
+        self._shared: dict[int, Shared] = {}  # by the id of what the host sees
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free all memory, when no kernel uses it any more."""
+        self.finish()
+        while self._taken:
+            self.card.free(self._taken.pop())
+        self._shared.clear()
+
+    def near(self, count: int, dtype: Any) -> Array:
+        near: Array = taken(self.card, self.card.near, count, dtype)
+        self._taken.append(near)
+        return near
+
+    def managed(self, array: Array) -> Array:
+        """A copy that both sides use, as the host sees it."""
+        shared: Shared = taken(self.card, self.card.managed, array)
+        self._taken.append(shared)
+        self.share(shared)
+        host: Array = shared.host
+        return host
+
+    def share(self, shared: Shared) -> None:
+        """Let launches take the host's view of memory that somebody else has taken."""
+        self._shared[id(shared.host)] = shared
+
+    def shares(self, array: Array) -> bool:
+        """Whether an array is the host's view of memory that kernels use."""
+        return id(array) in self._shared
+
+    def upload(self, array: Array) -> Array:
+        near = self.near(array.size, array.dtype)
+        self.card.copy(near, array, self.stream)
+        return near
+
+    def launch(self, kernel: Any, *arguments: Any) -> None:
+        self.card.launch(kernel, self.stream, *(self._there(each) for each in arguments))
+
+    def _there(self, argument: Any) -> Any:
+        """An argument as a kernel sees it."""
+        if isinstance(argument, tuple):
+            return tuple(self._there(each) for each in argument)
+        shared = self._shared.get(id(argument))
+        return argument if shared is None else shared.device
+
+    def scan(self, values: Array) -> None:
+        """Replace near values by their prefix sums."""
+        if values.size:
+            self.card.scan(values, self.stream)
+
+    def copy_back(self, host: Array, near: Array) -> None:
+        self.card.copy_back(host, near, self.stream)
+
+    def number(self, near: Array, at: int) -> int:
+        """An entry of a near array, waited for."""
+        host = np.empty(1, near.dtype)
+        self.copy_back(host, near[at : at + 1])
+        self.finish()
+        return int(host[0])
+
+    def finish(self) -> None:
+        """Wait until all kernels have ended."""
+        self.card.finish(self.card.record(self.stream))
+
+
+class RowSpace:
+    """Room for rows on a card, which are sorted by length; a launch for each kind then runs them."""
+
+    def __init__(self, space: CardSpace, most: int) -> None:
+        """`most`: rows that there can be."""
+        gpu = space.card.gpu
+        self.kernels, self.list_kernels = row_kernels.build(gpu), list_kernels.build(gpu)
+        self.space, self.room, self.uploaded_bytes = space, max(1, min(ROOM, most)), 0
+        self._sorted = tuple(space.near(len(skeleton.WIDTHS) * self.room, dtype) for dtype in ROW)
+        self._given = tuple(space.near(self.room, dtype) for dtype in GIVEN)
+        self._counts = space.near(len(skeleton.WIDTHS), np.int64)
+
+    def parts(self, columns: Sequence[Array], first: int = 0) -> Iterator[list[Array]]:
+        """Columns of the host in near memory, a part at a time, as the columns of GIVEN from `first` on.
+
+        The caller has submitted all work on a part when it asks for the next.
+        """
+        rooms = self._given[first : first + len(columns)]
+        for at in range(0, columns[0].size, self.room):
+            part = [np.ascontiguousarray(column[at : at + self.room], room.dtype) for column, room in zip(columns, rooms, strict=True)]
+            near = [room[: each.size] for room, each in zip(rooms, part, strict=True)]
+            for to, each in zip(near, part, strict=True):
+                self.space.card.copy(to, each, self.space.stream)
+                self.uploaded_bytes += each.nbytes
+            yield near
+            self.space.finish()  # before the host's columns are freed
+
+    def sort(self, kernel: Any, *arguments: Any) -> None:
+        """Sort the rows that a kernel finds: one of those with rows to add to at the end of its arguments."""
+        self.space.launch(self.kernels.fill, self._counts, 0)
+        self.space.launch(kernel, *arguments, self.room, *self._sorted, self._counts)
+
+    def each_kind(self, kernel: Any, *arguments: Any) -> None:
+        """Run the sorted rows."""
+        for kind, width in enumerate(skeleton.WIDTHS):
+            self.space.launch(kernel, kind, self.room, *self._sorted, self._counts, min(width, self.space.card.threads), *arguments)
+
+    def ranges(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """Vertices first:last in parts whose rows find room."""
+        for at in range(first, last, self.room):
+            yield at, min(at + self.room, last)

@@ -1,0 +1,154 @@
+"""Streams on a GPU: after every batch the answers of a modelled device, the same bytes, and no memory that is not freed.
+
+`LazyCard` (tests/gpus.py) runs them without a GPU; with NUMBA_ENABLE_CUDASIM=1 one also goes through numba-cuda's simulator.
+Tests `stream/cuda_reads.py` and `cache/cuda_chunks.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.conformance.test_cuda import card, tight
+from tests.gpus import LazyCard
+from tests.stream.edits import Model
+from tests.stream.test_reads import filled, programs
+
+import isthmus as ist
+from isthmus.errors import BudgetError, OptionError
+from isthmus.kernels.cuda import shim
+from isthmus.stream.monotone import MaintainedMonotone
+
+__all__ = ["card", "tight"]  # fixtures
+GPU, MODEL = "cuda:0", "model:rtx2080ti"
+POLICIES = ("auto", "grapin", "grapin-zc", "grapin-recompute", "auto:resend", "grapin:resend")
+
+
+def figures(transfer: Any) -> dict[str, Any]:
+    """What does not depend on this machine's speed."""
+    return {**transfer.as_dict(), "upkeep_seconds": 0}
+
+
+def batches(model: Model, policy: str, memory: str, wanted: list[Any], count: int = 6) -> Iterator[tuple[Any, Any, Any]]:
+    """(on the GPU, on the modelled device, and number of the batch), after every batch."""
+    graph = model.graph()
+    how: dict[str, Any] = {"policy": policy, "memory": memory}
+    with ist.stream(graph, wanted, device=GPU, **how) as there, ist.stream(graph, wanted, device=MODEL, **how) as modelled:
+        assert figures(there.opened) == figures(modelled.opened)
+        assert there.device == GPU
+        for number in range(count):
+            batch = model.batch()
+            found, expected = (live.apply(**batch).transfer for live in (there, modelled))
+            assert figures(found) == figures(expected), number
+            yield there, modelled, number
+        assert there.check() == {}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(("seed", "memory"), [(1, "10%"), (2, "60%"), (4, "0%"), (6, "200%")])
+def test_answers_and_bytes_are_those_of_the_modelled_device(policy: str, seed: int, memory: str, card: LazyCard, tight: None) -> None:
+    """Also when vertices come and go."""
+    model = Model(seed, 60)
+    for there, modelled, number in batches(model, policy, memory, programs(model.source)):
+        for name in modelled:
+            assert filled(there[name]) == filled(modelled[name]), (name, number)
+    assert card.held == {}
+
+
+@pytest.mark.parametrize("policy", ["auto", "grapin"])
+@pytest.mark.parametrize("seed", range(6))
+def test_near_lists_are_what_far_memory_has(policy: str, seed: int, card: LazyCard, tight: None) -> None:
+    """Entry by entry: lists that were patched, lists that moved, and lists that had to find another place."""
+    model, held = Model(seed, 40), 0
+    for there, _, _ in batches(model, policy, "80%", [ist.SSSP(source=model.source)], 12):
+        hot = there._far.hot
+        for side in hot.names:
+            begins, ends, targets, weights = there.graph.sides[side].arrays()
+            for v in np.flatnonzero(hot.marks_of(side, there.graph.vertices)).tolist():
+                at, length = int(hot.chunks.begins[hot.offset(side) + v]), int(ends[v] - begins[v])
+                assert hot.chunks.targets[at : at + length].tolist() == targets[begins[v] : ends[v]].tolist()
+                assert hot.chunks.weights is None or (hot.chunks.weights[at : at + length] == weights[begins[v] : ends[v]]).all()
+                held += 1
+    assert held > 0
+
+
+def test_kernels_read_near_lists(card: LazyCard, tight: None) -> None:
+    """The lists of the hot subgraph are followed where they are, not in the host's memory."""
+    model, followed = Model(2, 60), 0
+    for there, _, _ in batches(model, "auto", "200%", programs(model.source)):
+        near = there._far.hot.chunks.targets
+        pushed = [array for work in card.record_of if work.name == "push" for array in work.writes if array.dtype == near.dtype]
+        followed += sum(np.shares_memory(near, array) for array in pushed)
+        card.record_of.clear()
+    assert followed > 0
+
+
+def test_edges_are_not_copied_for_a_batch(card: LazyCard, tight: None) -> None:
+    """Arrays of the graph are registered where they are, until the graph replaces them."""
+    draw = np.random.default_rng(5)
+    graph = ist.read((draw.integers(0, 600, 9000), draw.integers(0, 600, 9000)), directed=True, parallel="drop")
+    with ist.stream(graph, [ist.BFS(source=0)], device=GPU, policy="grapin-zc") as live:
+        assert any(np.shares_memory(array, live.graph.sides["out"].targets) for array in card.held.values())
+        card.record_of.clear()
+        live.apply(inserts=(draw.integers(0, 600, 20), draw.integers(0, 600, 20)))
+        assert sum(work.bytes for work in card.record_of if work.kind == "copy") < graph.edge_bytes
+        live.apply(inserts=(draw.integers(0, 600, 9000), draw.integers(0, 600, 9000)))  # the graph needs larger arrays
+        assert live.check() == {}
+    assert card.held == {}
+
+
+def test_a_batch_that_is_undone_leaves_nothing_near(card: LazyCard, tight: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Model(2, 60)
+    with ist.stream(model.graph(), [ist.SSSP(source=model.source)], device=GPU, memory="60%") as live:
+        live.apply(**model.batch())
+        compute = MaintainedMonotone.compute
+
+        def fail(self: Any, change: Any) -> None:
+            compute(self, change)
+            raise RuntimeError("stopped")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(MaintainedMonotone, "compute", fail)
+            with pytest.raises(RuntimeError, match="stopped"):
+                live.apply(inserts=[(model.source, v, 1) for v in sorted(model.vertices)[1:9]])
+        for _ in range(3):
+            live.apply(**model.batch())
+            assert live.check() == {}
+    assert card.held == {}
+
+
+def test_memory_is_freed_whichever_allocation_fails(card: LazyCard, tight: None) -> None:
+    graph = Model(2, 60).graph()
+    with ist.stream(graph, [ist.SSSP(source=0)], device=GPU, memory="60%"):
+        most = card.taken
+    assert card.held == {}
+    for count in range(0, most, max(1, most // 12)):
+        card.taken, card.fails_at = 0, count
+        with pytest.raises(BudgetError, match="not enough GPU memory"):
+            ist.stream(graph, [ist.SSSP(source=0)], device=GPU, memory="60%")
+        assert card.held == {}, count
+
+
+def test_recipes_compared(card: LazyCard, tight: None, tmp_path: Any) -> None:
+    updates = tmp_path / "u.csv"
+    updates.write_text("op,source,target,weight\n" + "".join(f"insert,{7 * k},{7 * k + 7},1\n" for k in range(40)))
+    found = ist.compare_streams(Model(3, 60).graph(), [ist.BFS(source=0)], updates, device=GPU, batch=10)
+    assert list(found.runs) == ["auto", "grapin", "grapin-zc", "grapin-recompute"]
+
+
+def test_pages_are_refused(card: LazyCard) -> None:
+    with pytest.raises(OptionError, match=r"^policy: grapin-page reads pages of managed memory, which does not run on a GPU yet"):
+        ist.stream(Model(3, 60).graph(), device=GPU, policy="grapin-page")
+    assert card.held == {}
+
+
+@pytest.mark.skipif(not shim.simulated(), reason="set NUMBA_ENABLE_CUDASIM=1 to run kernels in numba-cuda's simulator")
+@pytest.mark.parametrize("policy", ["auto", "grapin"])
+def test_the_simulator_keeps_answers_current(policy: str, tight: None) -> None:
+    model = Model(4, 12)
+    with ist.stream(model.graph(), [ist.SSSP(source=model.source)], device=GPU, policy=policy, memory="80%") as live:
+        for _ in range(3):
+            live.apply(**model.batch())
+            assert live.check() == {}
