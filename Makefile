@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q install -c requiremen
 # Files side by side, the longest first (tests/longest.py).
 SIDE_BY_SIDE := -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test check lint ptx faults networkx clean
+.PHONY: demo test check lint docs ptx faults networkx clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/isthmus demo
@@ -19,8 +19,14 @@ check: $(VENV)/test.stamp lint
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --quick -m 'not alone'
 
 lint: $(VENV)/test.stamp
-	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples docs
 	$(BIN)/mypy
+
+# The documentation as a site in site/, which opens without a network: site/index.html. A dead link is an error.
+docs: $(VENV)/docs.stamp
+	rm -rf site
+	$(BIN)/python -m sphinx -b html -W --keep-going -q -c docs/builder -d $(VENV)/doctrees . site
+	$(BIN)/python docs/builder/links.py site
 
 # NetworkX's own tests on the backend, with counts: about 40 minutes.
 networkx: $(VENV)/test.stamp
@@ -59,5 +65,9 @@ $(VENV)/test.stamp: $(VENV)/build.stamp pyproject.toml
 	$(PIP) --no-build-isolation -e '.[test,lint]'
 	@touch $@ $(VENV)/demo.stamp
 
+$(VENV)/docs.stamp: $(VENV)/build.stamp pyproject.toml
+	$(PIP) --no-build-isolation -e '.[docs]'
+	@touch $@ $(VENV)/demo.stamp
+
 clean:
-	rm -rf $(VENV) $(VENV).tool .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV).tool site docs/reference .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -81,3 +81,5 @@ def test_a_neighbourhood_becomes_a_store(call: Any) -> None:
     assert "overwrite" in call("ego-graph", "path.isthmus", 3, "-o", "e.isthmus").err
     assert call("ego-graph", "path.isthmus", 3, "-o", "e.isthmus", "--overwrite", "--json").json["vertices"] == 3
     assert call("ego-graph", "named.isthmus", "cy", "--undirected", "-o", "n.isthmus", "--json").json["vertices"] == 3
+    assert call("ego-graph", "named.isthmus", "ann", "--weight", "--radius", 0.5, "-o", "w.isthmus", "--json").json["vertices"] == 1
+    assert "radius: expected a whole number" in call("ego-graph", "named.isthmus", "ann", "--radius", 0.5, "-o", "x.isthmus").err

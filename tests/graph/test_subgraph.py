@@ -74,6 +74,29 @@ def test_a_neighbourhood_is_networkx_s(directed: bool, undirected: bool, where: 
             assert edges_of(part) == theirs_of(expected)
 
 
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("where", ["memory", "disk"])
+def test_a_neighbourhood_by_weight_is_networkx_s(directed: bool, where: str, tmp_path: Path) -> None:
+    draw = np.random.default_rng(3)
+    weights = draw.integers(0, 9, EDGES.shape[1])
+    graph = nx.DiGraph() if directed else nx.Graph()
+    for u, v, w in zip(*EDGES.tolist(), weights.tolist(), strict=True):
+        if not graph.has_edge(u, v) or graph[u][v]["weight"] > w:
+            graph.add_edge(u, v, weight=w)
+    edges, how = (EDGES[0], EDGES[1], weights), {"directed": directed, "parallel": "min"}
+    mine = ist.read(edges, **how) if where == "memory" else ist.ingest(edges, tmp_path / "g.isthmus", order="hub", **how)
+    node = sorted(graph)[7]
+    for radius in (0, 1, 4.5, 7, 100):
+        part, expected = ist.ego_graph(mine, node, radius, distance="weight"), nx.ego_graph(graph, node, radius, distance="weight")
+        assert sorted(expected) == part.ids.natural(0, len(part)).tolist()
+        assert part.edges == expected.number_of_edges()
+
+
+def test_without_weights_every_edge_counts_as_1() -> None:
+    part = ist.ego_graph(ist.generate("path", vertices=9), 4, 2, distance="weight")
+    assert sorted(part.degrees()) == [2, 3, 4, 5, 6]
+
+
 def test_names_and_a_store(tmp_path: Path) -> None:
     from isthmus.graph.build import store_again
 
@@ -105,6 +128,16 @@ def test_mistakes(tmp_path: Path) -> None:
         graph.subgraph("abc")
     with pytest.raises(OptionError, match="radius: expected at least 0, got -1"):
         ist.ego_graph(graph, int(EDGES[0, 0]), -1)
+    with pytest.raises(OptionError, match="distance: expected None, or 'weight' for the graph's weights, got 'cost'"):
+        ist.ego_graph(graph, int(EDGES[0, 0]), distance="cost")
+    with pytest.raises(OptionError, match=r"radius: expected a number of at least 0, got -0\.5"):
+        ist.ego_graph(graph, int(EDGES[0, 0]), -0.5, distance="weight")
+    negative = ist.read((np.array([0]), np.array([1]), np.array([-1])), allow_negative=True)
+    with pytest.raises(OptionError, match="distance: expected weights of at least 0"):
+        ist.ego_graph(negative, 0, distance="weight")
+    heavy = ist.read((EDGES[0], EDGES[1], np.ones(EDGES.shape[1], np.int64)))
+    with pytest.raises(BudgetError, match="a neighbourhood needs more than"):
+        ist.ego_graph(heavy, int(EDGES[0, 0]), 9, distance="weight", memory="200B")
     with pytest.raises(StoreError, match="ego_graph with undirected=True needs in-edges"):
         ist.ego_graph(graph, int(EDGES[0, 0]), undirected=True)
     with pytest.raises(BudgetError, match=r"a subgraph needs more than .*; choose fewer vertices, or give a larger memory="):

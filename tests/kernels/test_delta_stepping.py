@@ -72,7 +72,7 @@ def test_members_agree_that_chunks_ran_out():
         heads[0, steps.RING], owns[0, steps.LEAST] = 1, 2000  # two full chunks beyond the ring, each vertex of a bucket of its own
         distances, relaxed = np.arange(2000, 2000 + n).astype(np.uint32), np.full(n, 2**32 - 1, np.uint32)
         given = (
-            gate, 0, 1.0, 2**32 - 2, *(np.zeros(n, np.int64) for _ in range(2)), np.zeros(0, np.uint32), None, distances, relaxed,
+            gate, 0, 1.0, 2**32 - 2, -1, *(np.zeros(n, np.int64) for _ in range(2)), np.zeros(0, np.uint32), None, distances, relaxed,
             np.arange(n, dtype=np.uint32), np.array([-1, 0], np.int32), np.empty((members, 2), np.int64),
             *(np.zeros(3 * members * gang.LINE, np.int64) for _ in range(2)), heads, fills, owns,
         )  # fmt: skip

@@ -204,7 +204,8 @@ def test_several_runs_in_one_page(graph: Any, tmp_path: Path) -> None:
     assert "unified failed: needs <5 MB>" in shown
     assert titles(text)[:2] == ["Transfer so far", "Time so far"]
     assert re.search(r'<p class="advice">Take (filter|emogi): it is .*\.</p>', text)
-    assert re.findall("<h2>(.*?)</h2>", text) == ["All recipes", "filter", "emogi"]
+    assert re.findall("<h2>(.*?)</h2>", text) == ["All recipes", "Answer", "filter", "emogi"]
+    assert "Top vertices" in shown and "The answers of all recipes agree" in shown
     for run in runs.values():
         assert f"{run.summary()['transfer']['ratio']:.2f}" in shown
         assert f"{run.summary()['seconds']['total']:.3f}" in shown
@@ -212,6 +213,15 @@ def test_several_runs_in_one_page(graph: Any, tmp_path: Path) -> None:
     assert "zero-copy 100 %" in shown
     least = min(runs, key=lambda name: runs[name].summary()["transfer"]["requests"])
     assert f'best">{runs[least].summary()["transfer"]["requests"]:,}</td>' in text
+
+
+def test_a_comparison_shows_the_answer_on_which_its_recipes_agree(graph: Any, tmp_path: Path) -> None:
+    found = ist.compare(ist.pagerank, graph, memory="10%", policies=["filter", "emogi"], rounds=1)
+    assert found.answer is not None
+    found.report(tmp_path / "all.html")
+    shown = " ".join(Reader((tmp_path / "all.html").read_text()).text)
+    vertex, value = found.answer.top(1)[0]
+    assert f"Top vertices vertex pagerank {vertex} {value:.6g}" in " ".join(shown.split())
 
 
 def test_what_will_not_do_is_said_at_once(tmp_path: Path) -> None:

@@ -69,6 +69,26 @@ def test_a_search_ends_at_its_target(tmp_path: Path, sized: Any) -> None:
                 assert session.shortest_path(0, 4999) == list(range(5000))
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"memory": "10%", "policy": "filter"}, {"memory": "10%"}, {"memory": "10%", "device": "model:a5000"}]
+)
+@pytest.mark.parametrize("weights", ["1:9", "0.5:9.0"])
+def test_a_search_by_weight_follows_few_edges_beyond_its_target(options: dict[str, Any], weights: str, tmp_path: Path) -> None:
+    """Distances are found for a part of the grid; a search without a target finds all."""
+    from isthmus.runtime.shortest_path import found_path
+
+    with ist.generate("grid", tmp_path / "g.isthmus", rows=120, columns=120, weights=weights, seed=3) as graph:
+        source, target, far = 60 * 120 + 60, 60 * 120 + 66, 0
+        with graph.session(**options) as session:
+            everything = session.sssp(source)
+            found = found_path(session, source, target, "weight")
+            assert found.length == pytest.approx(everything[target])
+            assert (found.vertices[0], found.vertices[-1]) == (source, target)
+            followed = sum(record.active_edges for record in found.result.trace.iterations)
+            assert 0 < followed < sum(record.active_edges for record in everything.trace.iterations) / 4
+            assert found_path(session, source, far, "weight").length == pytest.approx(everything[far])
+
+
 def test_words_and_mistakes() -> None:
     graph = ist.read((np.array(["a", "b", "a", "z"], object), np.array(["b", "c", "c", "a"], object), np.array([1, 1, 5])[[0, 1, 2, 0]]))
     assert ist.shortest_path(graph, "a", "c") == ["a", "c"]

@@ -23,7 +23,8 @@ VertexOption = Annotated[list[str] | None, typer.Option("--vertex", metavar="VER
 VerticesOption = Annotated[
     Path | None, typer.Option("--vertices", metavar="FILE", help="A file with a vertex per line; - for standard input.")
 ]
-RadiusOption = Annotated[int, typer.Option(min=0, help="Largest distance from VERTEX, in edges.")]
+RadiusOption = Annotated[float, typer.Option(min=0, help="Largest distance from VERTEX, in edges.")]
+ByWeight = Annotated[bool, typer.Option("--weight", help="Distances are sums of weights. Default: numbers of edges.")]
 BothWays = Annotated[bool, typer.Option("--undirected", help="Follow directed edges in both directions.")]
 
 
@@ -99,15 +100,16 @@ def subgraph(
 
 
 def ego_graph(
-    store: StorePath, vertex: Center, output: Output, radius: RadiusOption = 1, undirected: BothWays = False, memory: Memory = None,
-    overwrite: Overwrite = False, json: Json = False,
+    store: StorePath, vertex: Center, output: Output, radius: RadiusOption = 1, weight: ByWeight = False, undirected: BothWays = False,
+    memory: Memory = None, overwrite: Overwrite = False, json: Json = False,
 ) -> None:  # fmt: skip
     """Write the neighbourhood of a vertex, and all edges in it, into a store."""
     from isthmus.graph.graph import open_graph
     from isthmus.graph.subgraph import ego_graph as around
 
-    graph = open_graph(store)
-    write_part(around(graph, graph.ids.parse(vertex), radius, undirected=undirected, memory=memory), output, overwrite, json)
+    graph, how = open_graph(store), "weight" if weight else None
+    far = int(radius) if radius.is_integer() else radius
+    write_part(around(graph, graph.ids.parse(vertex), far, undirected=undirected, distance=how, memory=memory), output, overwrite, json)
 
 
 def lines_of(path: Path | None) -> list[str]:

@@ -33,11 +33,18 @@ def ingest(
     edges: Any, path: str | Path, /, *, order: str = "natural", overwrite: bool = False, memory: str | int | None = None,
     threads: int | None = None, progress: Progress = SILENT, **options: Any,
 ) -> Graph:  # fmt: skip
-    """Read edges from a path, arrays, matrix or table into a new store at `path`, within `memory`.
+    """Read edges into a new store at `path`, within `memory`, and open it.
 
-    How to read: format, source, target, weight, header, ids, vertices, comments, allow_negative, max_expansion.
+    `edges` is a path (also a pattern such as "edges-*.parquet"), arrays (sources, targets[, weights]), a list of tuples, a SciPy matrix,
+    a NetworkX graph, or a table of pandas, polars, pyarrow or DuckDB.
+
+    How to read: format, source, target, weight, header, ids, vertices, comments, allow_negative, max_expansion, missing.
     What to keep: directed, self_loops ("keep" or "drop"), parallel ("keep", "drop", "min", "sum"),
-    in_edges, weight_dtype. A format may have further options of its own. The graph's `report` says what was read, dropped and merged.
+    in_edges, weight_dtype. A format may have further options of its own. `order="hub"` numbers vertices by degree, which some recipes use.
+    The graph's `report` says what was read, dropped and merged.
+
+    Raises GraphFormatError for an input that does not follow its format, StoreError if there is a store at `path` and `overwrite` is
+    False, and BudgetError if `memory` is too small.
     """
     reading, cleaning = split_options(options)
     return build(open_source(edges, reading), cleaning, path_of("ingest", path), order, overwrite, memory, threads, progress)
@@ -47,7 +54,16 @@ def read(
     edges: Any, /, *, order: str = "natural", memory: str | int | None = None, threads: int | None = None,
     progress: Progress = SILENT, **options: Any,
 ) -> Graph:  # fmt: skip
-    """Like `ingest`, but the graph stays in memory."""
+    """Read edges into a graph in memory. Inputs, options and errors are those of `ingest`.
+
+    ```python
+    import isthmus as ist
+
+    g = ist.read([("a", "b", 2), ("b", "c", 5)], directed=False)
+    print(g)
+    #> <Graph: 3 vertices, 2 undirected edges, weighted in memory>
+    ```
+    """
     reading, cleaning = split_options(options)
     return build(open_source(edges, reading), cleaning, None, order, False, memory, threads, progress)
 
@@ -58,10 +74,21 @@ def generate(
     order: str = "natural", overwrite: bool = False, memory: str | int | None = None, threads: int | None = None,
     progress: Progress = SILENT, **shape: Any,
 ) -> Graph:  # fmt: skip
-    """Make a graph: rmat(scale, edge_factor, preset or probabilities, permute), uniform(vertices, edges),
-    grid(rows, columns), path(vertices), star(vertices), complete(vertices).
+    """Make a graph of a `kind`, in a store at `path` or, without one, in memory. The same `seed` makes the same graph.
 
-    Into a store at `path`, or into memory. `weights` is a range such as "1:255" or "0.0:1.0".
+    - "rmat": `scale` (2**scale vertices), `edge_factor`, `preset` or `probabilities`, `permute`
+    - "uniform": `vertices`, `edges`
+    - "grid": `rows`, `columns`
+    - "path", "star", "complete": `vertices`
+
+    `weights` is a range from which weights are drawn, such as "1:255" or "0.0:1.0".
+
+    ```python
+    import isthmus as ist
+
+    print(ist.generate("grid", rows=3, columns=4))
+    #> <Graph: 12 vertices, 17 undirected edges in memory>
+    ```
     """
     if not isinstance(kind, str) or kind not in KINDS:
         raise OptionError(f"generate: expected one of {', '.join(KINDS)}, got {kind!r}")

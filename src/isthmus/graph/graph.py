@@ -26,7 +26,15 @@ if TYPE_CHECKING:
 
 
 class Graph:
-    """An open graph. Vertices are named by user ids; internal numbers run from 0 to `vertices` - 1."""
+    """An open graph, made by `isthmus.open`, `read`, `ingest` or `generate`. Vertices are named by the ids of the input.
+
+    - `vertices` and `edges` are counts; `arcs` counts stored directions, so an undirected edge twice.
+    - `directed`, `weighted`, `has_in_edges` and `parallel` (whether parallel edges were kept) say what kind of graph it is; `order` is
+      "natural" or "hub".
+    - `report` says what `ingest` or `read` has read, dropped and merged; it is None for a graph that was opened.
+    - `len(graph)` is the number of vertices, `v in graph` says whether there is a vertex. A graph is a context manager that closes it, and
+      offers its edges as an Arrow stream, so pandas, polars, pyarrow and DuckDB read it as a table.
+    """
 
     def __init__(self, store: Store | MemoryStore) -> None:
         if not isinstance(store, Store | MemoryStore):
@@ -133,11 +141,11 @@ class Graph:
         return self.ids.users(np.array([best]))[0]
 
     def neighbors(self, v: Any) -> Array:
-        """User ids of the vertices that `v` has an edge to, ascending."""
+        """The vertices that `v` has an edge to, ascending; one for each parallel edge."""
         return self._list(v, "out")
 
     def predecessors(self, v: Any) -> Array:
-        """User ids of the vertices that have an edge to `v`, ascending."""
+        """The vertices that have an edge to `v`, ascending; one for each parallel edge."""
         if not self.directed:
             return self._list(v, "out")
         self.need_in_edges("predecessors")
@@ -192,7 +200,7 @@ class Graph:
             raise StoreError(f"{what} needs in-edges, and {self} was stored without them; {again}")
 
     def info(self) -> dict[str, Any]:
-        """What `isthmus info --json` prints."""
+        """What `isthmus info --json` prints: counts, types, sizes in bytes, where the graph came from, and its sections."""
         manifest = self.store.manifest
         return {
             "path": str(self.path) if self.path else None,
@@ -276,7 +284,8 @@ def converting() -> Any:
 def open_graph(path: str | Path, verify: bool = True) -> Graph:
     """Open a store. The sizes in its manifest are checked against its files; edges stay on disk.
 
-    All that is read later is compared with its checksums; `verify=False` trusts the disk.
+    All that is read later is compared with its checksums; `verify=False` trusts the disk. Raises StoreError if there is no store, or if
+    it is damaged.
     """
     if isinstance(path, Graph):
         raise OptionError(f"open: expected a path, got {path}, which is open already")

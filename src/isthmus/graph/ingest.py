@@ -53,10 +53,10 @@ class Cleaning:
     """What ingest does with the edges. Nothing is dropped unless requested."""
 
     directed: bool | None = None  # None: as the input declares, else directed
-    self_loops: str = "keep"
-    parallel: str = "keep"
-    in_edges: bool = True
-    weight_dtype: str | None = None
+    self_loops: str = "keep"  # edges from a vertex to itself: keep or drop
+    parallel: str = "keep"  # of parallel edges: keep all, drop all but the first, or take their min or sum
+    in_edges: bool = True  # store a directed graph's edges by target as well, which some algorithms need
+    weight_dtype: str | None = None  # int32, int64, float32 or float64; None: what the weights need
 
     def __post_init__(self) -> None:
         if self.directed is not None:
@@ -74,16 +74,17 @@ class Cleaning:
 class Report:
     """Counts of what was read, dropped and merged."""
 
-    edges_read: int = 0
-    self_loops_seen: int = 0
-    self_loops_dropped: int = 0
-    parallel_merged: int = 0
-    spilled: bool = False
-    seconds: dict[str, float] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-    reader: dict[str, Any] = field(default_factory=dict)
+    edges_read: int = 0  # edges of the input
+    self_loops_seen: int = 0  # edges from a vertex to itself
+    self_loops_dropped: int = 0  # of these, left out
+    parallel_merged: int = 0  # edges left out because another one joins the same vertices
+    spilled: bool = False  # a temporary file was needed, as the edges did not fit in memory
+    seconds: dict[str, float] = field(default_factory=dict)  # by stage
+    warnings: list[str] = field(default_factory=list)  # notes about the input
+    reader: dict[str, Any] = field(default_factory=dict)  # what the format has counted besides
 
     def as_dict(self) -> dict[str, Any]:
+        """All counts, as `isthmus ingest --json` prints them."""
         return asdict(self)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.checks import flag, whole
+from isthmus.checks import flag, is_real, whole
 from isthmus.errors import BudgetError, OptionError
 from isthmus.graph.changing_ids import Naming
 from isthmus.graph.files import Array
@@ -26,7 +26,10 @@ ARC_BYTES = 40  # near memory per arc while a subgraph is put together: its ends
 
 
 def subgraph(graph: Graph, vertices: Iterable[Any], memory: str | int | None = None) -> Graph:
-    """The graph of these vertices and all edges between them, in memory."""
+    """The graph of these vertices and all edges between them, in memory. Vertices keep their ids.
+
+    Raises UnknownVertexError for a vertex that the graph does not have, and BudgetError if the part is larger than `memory`.
+    """
     if isinstance(vertices, str | bytes) or not isinstance(vertices, Iterable):
         raise OptionError(f"subgraph: expected vertices, such as [1, 2, 3], got {vertices!r}")
     with graph.reading():
@@ -35,29 +38,46 @@ def subgraph(graph: Graph, vertices: Iterable[Any], memory: str | int | None = N
 
 
 def ego_graph(
-    graph: Graph, n: Any, radius: int = 1, center: bool = True, undirected: bool = False, memory: str | int | None = None
-) -> Graph:
+    graph: Graph, n: Any, radius: float = 1, center: bool = True, undirected: bool = False, distance: str | None = None,
+    memory: str | int | None = None,
+) -> Graph:  # fmt: skip
     """The graph of the vertices at most `radius` edges from vertex `n`, and all edges between them, in memory.
 
-    Edges are followed forwards; `undirected`: in both directions. `center=False` leaves `n` itself out.
+    Edges are followed forwards; `undirected`: in both directions. `center=False` leaves `n` itself out. With distance="weight", `radius` is
+    the largest sum of weights on a path instead; without weights every edge counts as 1, as in NetworkX.
     """
-    whole("radius", radius, 0)
+    by_weight = checked_distance(graph, distance, radius)
     sides = ("out", "in") if flag("undirected", undirected) and graph.directed else ("out",)
     if "in" in sides:
         graph.need_in_edges("ego_graph with undirected=True")
     budget = Budget(memory)
     with graph.reading():
         start = graph.ids.number(n)
-        numbers = within(graph, np.array([start]), radius, sides, budget)
+        reach = within_weight if by_weight else within
+        numbers = reach(graph, np.array([start]), radius, sides, budget)
         if not flag("center", center):
             numbers = numbers[numbers != start]
         return of_places(graph, np.sort(graph.ids.places(numbers).astype(np.int64)), budget)
 
 
-def within(graph: Graph, start: Array, radius: int, sides: tuple[str, ...], budget: Budget) -> Array:
+def checked_distance(graph: Graph, distance: Any, radius: Any) -> bool:
+    """Whether distances are sums of weights; OptionError for words and radii that mean nothing."""
+    if distance not in (None, "weight"):
+        raise OptionError(f"distance: expected None, or 'weight' for the graph's weights, got {distance!r}")
+    if distance is None:
+        whole("radius", radius, 0)
+        return False
+    if not is_real(radius) or not radius >= 0:
+        raise OptionError(f"radius: expected a number of at least 0, got {radius!r}")
+    if graph.weighted and graph.snapshot.negative_weights:
+        raise OptionError(f"distance: expected weights of at least 0, and {graph} has negative ones")
+    return graph.weighted
+
+
+def within(graph: Graph, start: Array, radius: float, sides: tuple[str, ...], budget: Budget) -> Array:
     """Numbers of the vertices at most `radius` edges from the start, ascending."""
     reached = newest = start.astype(np.int64)
-    for _ in range(radius):
+    for _ in range(int(min(radius, graph.vertices))):
         found = [np.empty(0, np.int64)]
         for side in sides:
             for arcs in some_arcs(graph, newest, side):
@@ -67,6 +87,31 @@ def within(graph: Graph, start: Array, radius: int, sides: tuple[str, ...], budg
         if not newest.size:
             break
         reached = np.union1d(reached, newest)
+    return reached
+
+
+def within_weight(graph: Graph, start: Array, radius: float, sides: tuple[str, ...], budget: Budget) -> Array:
+    """Numbers of the vertices whose distance by weight from the start is at most `radius`, ascending.
+
+    All vertices whose distance fell are followed at once, and again if it falls later, until none does.
+    """
+    reached, distances = start.astype(np.int64), np.zeros(start.size)
+    newest = reached
+    while newest.size:
+        ends, totals = [reached], [distances]
+        here = distances[np.searchsorted(reached, newest)]
+        for side in sides:
+            for arcs in some_arcs(graph, newest, side, True):
+                assert arcs.weights is not None
+                total = here[arcs.rows] + arcs.weights
+                ends.append(arcs.others[total <= radius].astype(np.int64))
+                totals.append(total[total <= radius])
+                refuse_more(budget, 16 * sum(part.size for part in ends), "a neighbourhood")
+        every, total = np.concatenate(ends), np.concatenate(totals)
+        order = np.lexsort((total, every))
+        first = order[np.unique(every[order], return_index=True)[1]]  # the shortest way to each
+        newest = every[first[first >= reached.size]]  # what was known comes first among equals, so these are shorter
+        reached, distances = every[first], total[first]
     return reached
 
 

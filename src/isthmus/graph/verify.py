@@ -32,17 +32,21 @@ VERTICES_AT_ONCE = 1 << 16
 class Verdict:
     """What `verify` found; empty `problems` means the store is sound."""
 
-    blocks: int = 0
-    bytes: int = 0
-    problems: list[str] = field(default_factory=list)
+    blocks: int = 0  # that were compared with their checksums
+    bytes: int = 0  # of these blocks
+    problems: list[str] = field(default_factory=list)  # one line for each
 
     @property
     def ok(self) -> bool:
+        """Whether the store is sound."""
         return not self.problems
 
 
 def verify(path: str | Path, *, threads: int | None = None, progress: Progress = SILENT) -> Verdict:
-    """Check the store at `path` (or of an open graph). Damage is reported by section and block; a store that cannot be opened raises."""
+    """Check the store at `path` (or of an open graph): all checksums, and that its contents agree.
+
+    Damage is reported by section and block. Raises StoreError if the store cannot be opened.
+    """
     store = Store(path_of("verify", getattr(path, "path", path)), verify=False)  # checksums are compared here, once
     verdict = Verdict()
     with closing(store), Pool(threads) as pool:

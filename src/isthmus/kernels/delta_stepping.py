@@ -194,13 +194,13 @@ def first_bucket(current: Any, heads: Any, own: Any) -> Any:
 
 @kernel
 def relax_all(
-    member: Any, members: Any, gate: Any, current: Any, per: Any, cutoff: Any, list_begins: Any, list_ends: Any, targets: Any,
+    member: Any, members: Any, gate: Any, current: Any, per: Any, cutoff: Any, until: Any, list_begins: Any, list_ends: Any, targets: Any,
     weights: Any, distances: Any, relaxed: Any, items: Any, links: Any, tables: Any, laid: Any, taken: Any, all_heads: Any,
     all_fills: Any, owns: Any,
 ) -> Any:  # fmt: skip
-    """Empty buckets from the current one on until none is left, chunks run out, or it is time to return.
+    """Empty buckets from the current one on until none is left, vertex `until` is settled, chunks run out, or it is time to return.
 
-    Returns the current bucket; NONE: nothing is left.
+    Returns the current bucket; NONE: nothing is left. `until` = -1: settle all vertices.
     """
     heads, fills, own = all_heads[member], all_fills[member], owns[member]
     edges = int64(0)
@@ -219,6 +219,8 @@ def relax_all(
             own[EDGES] += edges
             return current
         current = atomic_load(gate, NEXT + now)
+        if until >= 0 and bucket_of(wide(distances[until]), per) < current:  # no member changes distances between two meetings
+            current = NONE
         if current == NONE:
             own[EDGES] += edges
             return NONE

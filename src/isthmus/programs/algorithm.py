@@ -97,7 +97,9 @@ class Runner(Protocol):
     """What an algorithm's function runs programs with: a session, for one call."""
 
     @property
-    def graph(self) -> Snapshot: ...
+    def graph(self) -> Snapshot:
+        """The graph of the run: counts, types and ids."""
+        ...
 
     def sweeps(self, program: Program) -> bool:
         """Whether to compute PageRank by this program, which sweeps: if the recipe does, or its edges are all near. Else by deltas."""
@@ -213,7 +215,11 @@ def algorithm(
     function: Callable[..., Answer] | None = None, *, alias: str | None = None, place: int = LAST,
     sample: Callable[[Snapshot], dict[str, Any] | None] | None = None, live: Live | None = None, not_live: str | None = None,
 ) -> Algorithm | Declares:  # fmt: skip
-    """Declare an algorithm by its function."""
+    """Declare an algorithm by its function, which takes a `Runner` first, then its options, and returns an `Answer`.
+
+    `alias` is another name on the shell, and `sample` makes arguments to test it with. `live` says how a stream keeps its answer current,
+    `not_live` why it cannot. The first line of the docstring is the help text.
+    """
     if function is None:
         return lambda declared: Algorithm(declared.__name__, declared, alias, place, sample, live, not_live)
     return Algorithm(function.__name__, function, alias, place, sample, live, not_live)

@@ -344,10 +344,51 @@ class Accumulative(ByDeltas):
 def monotone(
     *, initial: Any, combine: str = "min", start: Any = None, column: str = "value", sides: tuple[str, ...] = ("out",)
 ) -> Callable[[Callable[..., Any]], Monotone]:
-    """Turn a message function into a monotone program; see the module's text."""
+    """Declare a monotone program by the message that an edge carries: values only improve, until nothing does.
+
+    The function's first argument is the value at the edge's source; `weight`, `degree` and `vertex` are given by these names, and other
+    arguments need a default: they are parameters. `combine` ("min" or "max") chooses among messages. With `start`, the source that is
+    given in the call begins with that value, and all other vertices with `initial`; without it all begin with `initial`, which may be
+    "vertex" for each vertex's own number. `column` names the values in results. `sides`: ("out",) follows edges forwards, ("in",)
+    backwards, ("out", "in") both ways. Raises ProgramError, which quotes the line, if a rule is broken.
+
+    ```python
+    from math import inf
+
+    import isthmus as ist
+
+
+    @ist.monotone(initial=inf, combine="min", start=0, column="hops")
+    def hops(distance):
+        return distance + 1
+
+
+    print(ist.run(hops(source=0), ist.generate("path", vertices=4)).values)
+    #> [0 1 2 3]
+    ```
+    """
     return lambda function: Monotone(Message.of(function), initial, combine, start, column, sides)
 
 
 def accumulative(*, initial: float = 1.0, threshold: float = 1e-9, column: str = "value") -> Callable[[Callable[..., Any]], Accumulative]:
-    """Turn a message function into an accumulative program; see the module's text."""
+    """Declare an accumulative program by the message that an edge carries: what arrives is added up and sent on.
+
+    The function's first argument is the delta of the edge's source, which has been added to its value; the other arguments are those of
+    a monotone message. A vertex is active while its delta exceeds `threshold`. `initial` is the first delta: of all vertices, or of the
+    source if one is given in the call. A vertex must send less in total than it received; otherwise the values grow without end, and
+    the run ends with an error. `column` names the values in results.
+
+    ```python
+    import isthmus as ist
+
+
+    @ist.accumulative(initial=1.0, threshold=1e-6, column="score")
+    def spread(delta, degree, share=0.5):
+        return share * delta / degree
+
+
+    print(ist.run(spread(source=0), ist.generate("path", vertices=3)).values.round(3))
+    #> [1.167 0.667 0.167]
+    ```
+    """
     return lambda function: Accumulative(Message.of(function), initial, threshold, column)

@@ -81,7 +81,7 @@ class Katz(Program):
             ratios = facts.team.split(lambda a, b: largest_ratio(residual[a:b], sent[a:b]), facts.vertices)
             self.growth = min(self.growth, max(ratios))
             with np.errstate(over="ignore", divide="ignore"):
-                total = np.log(sum(facts.team.split(lambda a, b: residual[a:b].sum(), facts.vertices)))
+                total = np.log(sum(facts.team.split(lambda a, b: sum_of(residual[a:b]), facts.vertices)))
             if np.isfinite(total):
                 self._totals.append(float(total))
         if not np.isfinite(share):
@@ -124,6 +124,12 @@ class Katz(Program):
             "error_bound": float(self.error_bound),
             "converged": self.converged,
         }
+
+
+def sum_of(values: Array) -> Any:
+    """A sum that may be infinite. Threads do not inherit numpy's settings, so the warning is switched off here."""
+    with np.errstate(over="ignore"):
+        return values.sum()
 
 
 def largest_ratio(residual: Array, sent: Array) -> float:

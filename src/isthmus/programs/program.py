@@ -24,13 +24,13 @@ NOTHING_YET = np.empty(0)  # stands for an array that an earlier pass will make
 class Facts:
     """What a program may know of the graph it runs on."""
 
-    vertices: int
-    lists: Lists
+    vertices: int  # how many there are
+    lists: Lists  # where the edges of each vertex lie
     weight_dtype: Any  # None: unweighted
     number: Callable[[Any], int]  # a user's vertex id to a vertex number
     naturals: Callable[[], Array | None]  # each vertex's place in natural order; None: that is its number
-    directed: bool
-    team: Any
+    directed: bool  # whether the graph is
+    team: Any  # the threads of the run
     degrees: Callable[[], Array]  # out-degrees, as uint32 where they fit
     lists_of_sides: tuple[Lists, ...] = ()
     spare: int = 0  # bytes of the budget that are not reserved
@@ -39,12 +39,12 @@ class Facts:
 
 @dataclass
 class State:
-    """The arrays a kernel works on, and the vertices that start active: their numbers, a mask of all vertices, or None for all."""
+    """The arrays a kernel works on, and the vertices that start active."""
 
-    arrays: tuple[Array, ...]
-    start: Array | None
-    params: tuple[Any, ...] = ()
-    extra: dict[str, Any] = field(default_factory=dict)
+    arrays: tuple[Array, ...]  # an entry for each vertex number; `state` of the program's functions
+    start: Array | None  # the vertices that start active: their numbers, a mask of all vertices, or None for all
+    params: tuple[Any, ...] = ()  # numbers; `params` of the program's functions
+    extra: dict[str, Any] = field(default_factory=dict)  # anything else that the program keeps between iterations
     over: bool = False  # the run has ended: `result` may reuse the arrays
 
     def given(self, array: Array) -> Array:
@@ -69,14 +69,17 @@ Seen = Callable[[int, int], None]  # called for every iteration, with its active
 
 
 class Program(ABC):
-    """An algorithm. `sides` are the edges it follows; `order_free`: any order of propagation gives the answer."""
+    """What an algorithm computes. A subclass says what its state is and what happens along an edge; runs do the rest.
 
-    name: str = "program"
-    sides: tuple[str, ...] = ("out",)
-    order_free: bool = True
+    A subclass must define `reads_weights`, `functions`, `begin` and `result`. Everything else has a default.
+    """
+
+    name: str = "program"  # in summaries and messages
+    sides: tuple[str, ...] = ("out",)  # the edges it follows: "out", "in" or both
+    order_free: bool = True  # any order of propagation gives the answer
     all_active: bool = False  # every vertex is active in every iteration
     pulls: bool = False  # follows the edges backwards, summing up what arrives; needs `all_active`
-    max_iter: int | None = None
+    max_iter: int | None = None  # the run ends after so many iterations; None: when no vertex is active
     prefetched_array: int = 0  # the state array that an edge reads or writes at its head; kernels prefetch it
     spread_array: int | None = None  # the state array that `source` reads at the tail and `edge` changes at the head
     state_bytes: int = 8  # near memory per vertex
@@ -124,7 +127,8 @@ class Program(ABC):
         return self.sides
 
     @abstractmethod
-    def reads_weights(self) -> bool: ...
+    def reads_weights(self) -> bool:
+        """Whether it needs the weights of edges; without them fewer bytes are read."""
 
     @abstractmethod
     def functions(self, facts: Facts) -> Functions:
@@ -138,7 +142,8 @@ class Program(ABC):
         return functions.text()
 
     @abstractmethod
-    def begin(self, facts: Facts) -> State: ...
+    def begin(self, facts: Facts) -> State:
+        """The state before the first iteration, and the vertices that start active."""
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:  # noqa: B027  # most programs need none
         """Called before the edges of an iteration move."""

@@ -44,17 +44,21 @@ def real(distance, weight, cutoff=LONGEST["f"], beyond=LONGEST["f"]):  # type: i
 
 
 class SSSP(MonotoneBestFirst):
-    """Distances by weight from `source`; paths longer than `cutoff` do not count."""
+    """Distances by weight from `source`; paths longer than `cutoff` do not count.
+
+    `until`: a vertex. When its distance is known, those of farther ones may be left out, or be too long.
+    """
 
     columns = (Column("distance"),)
     solve_bytes = 17  # two entries in buckets, distances of 32 bits, and those relaxed
     weights_from_0 = True
 
-    def __init__(self, source: Any, cutoff: float | None = None) -> None:
+    def __init__(self, source: Any, cutoff: float | None = None, until: Any = None) -> None:
         super().__init__(real.message, real.initial, real.combine, real.start_value, real.column, real.sides)
         if cutoff is not None and (not is_real(cutoff) or cutoff < 0):
             raise OptionError(f"cutoff: expected at least 0, got {cutoff!r}")
-        self.name, self.sources, self.cutoff = "sssp", [source], cutoff
+        self.name, self.sources, self.cutoff, self._until = "sssp", [source], cutoff, until
+        self._last: int | None = None  # the number of that vertex
 
     def dtype(self, facts: Facts) -> Any:
         """The type of distances; also chooses the message that this graph needs."""
@@ -70,7 +74,14 @@ class SSSP(MonotoneBestFirst):
 
     def begin(self, facts: Facts) -> State:
         self.dtype(facts)
+        self._last = None if self._until is None else facts.number(self._until)
         return super().begin(facts)
+
+    def before(self, state: State, frontier: Any, facts: Facts) -> None:
+        if self._last is not None and (known := state.arrays[0][self._last].item()) < state.params[0]:
+            # Weights are at least 0, so no path that is longer than one to the target leads there.
+            state.params = known, INT_MAX if state.arrays[0].dtype.kind == "i" else np.inf
+        super().before(state, frontier, facts)
 
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         if facts.vertices > 1 << 32:
@@ -79,7 +90,7 @@ class SSSP(MonotoneBestFirst):
         unreached = np.inf if distances.dtype.kind == "f" else INT_MAX
         if distances.dtype.kind == "i" and self._solve_narrow(distances, cutoff, state.start, facts, edges, seen):
             return True
-        paths = Paths(cutoff, facts, edges, distances, unreached, seen)
+        paths = Paths(cutoff, facts, edges, distances, unreached, seen, self._last)
         paths.run()
         if not paths.beyond or beyond == unreached:
             return True
@@ -92,7 +103,7 @@ class SSSP(MonotoneBestFirst):
         narrow, n = np.empty(facts.vertices, np.uint32), facts.vertices
         facts.team.split(lambda a, b: narrow[a:b].fill(NARROW_MAX), n)
         narrow[start] = 0
-        paths = Paths(min(cutoff, NARROW_MAX - 1), facts, edges, narrow, NARROW_MAX, seen)
+        paths = Paths(min(cutoff, NARROW_MAX - 1), facts, edges, narrow, NARROW_MAX, seen, self._last)
         paths.run()
         if paths.beyond and cutoff >= NARROW_MAX:
             return False  # the distances are as they were
@@ -108,7 +119,10 @@ class SSSP(MonotoneBestFirst):
 class Paths:
     """Shortest paths over near edges, bucket by bucket; see kernels.delta_stepping."""
 
-    def __init__(self, cutoff: Any, facts: Facts, edges: NearEdges, distances: Array, none: Any, seen: Seen) -> None:
+    def __init__(
+        self, cutoff: Any, facts: Facts, edges: NearEdges, distances: Array, none: Any, seen: Seen, until: int | None = None
+    ) -> None:
+        self._until = -1 if until is None else until
         self._cutoff, self._team, self._edges, self._distances, self._none, self._seen = cutoff, facts.team, edges, distances, none, seen
         self._relaxed = np.full(facts.vertices, none, distances.dtype)
         self._per = 1 / self._width(facts.vertices)
@@ -154,8 +168,8 @@ class Paths:
 
         def work(member: int) -> None:
             found[member] = delta_stepping.relax_all(
-                member, members, self._gate, current, self._per, self._cutoff, *edges.lists.arrays, edges.targets, edges.weights,
-                self._distances, self._relaxed, self._items, self._links, self._tables, self._laid, self._taken,
+                member, members, self._gate, current, self._per, self._cutoff, self._until, *edges.lists.arrays, edges.targets,
+                edges.weights, self._distances, self._relaxed, self._items, self._links, self._tables, self._laid, self._taken,
                 self._heads, self._fills, self._owns,
             )  # fmt: skip
 

@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 from isthmus.memory import format_size
 from isthmus.programs.algorithm import Rows
-from isthmus.report import answer, panels
+from isthmus.report import panels
 from isthmus.report.advice import advice
+from isthmus.report.answer import first
 from isthmus.report.draw import SECONDS
 from isthmus.report.series import series
 from isthmus.report.template import as_text, check, rendered, written
@@ -29,24 +30,27 @@ class Run(Protocol):
     def summary(self) -> dict[str, Any]: ...
 
 
-def write(path: str | Path, runs: Mapping[str, Run], failed: Mapping[str, str] | None = None) -> None:
-    """Write the page of runs by recipe, whole or not at all. `failed` maps recipes that failed to their errors."""
+def write(path: str | Path, runs: Mapping[str, Run], failed: Mapping[str, str] | None = None, answer: Result | None = None) -> None:
+    """Write the page of runs by recipe, whole or not at all. `failed` maps recipes that failed to their errors.
+
+    `answer` is the one on which all runs agree, if they do not have it themselves.
+    """
     path = check(path)
-    written(path, render(runs, failed or {}))
+    written(path, render(runs, failed or {}, answer))
 
 
-def render(runs: Mapping[str, Run], failed: Mapping[str, str]) -> str:
+def render(runs: Mapping[str, Run], failed: Mapping[str, str], answer: Result | None = None) -> str:
     """The page as text. Every string from outside is escaped by the template."""
     clean = {recipe: as_text(run.summary()) for recipe, run in runs.items()}
     several = len(runs) > 1 or bool(failed)
-    first = next(iter(clean.values()))
-    name = Path(first["graph"]["path"]).name if first["graph"]["path"] else "a graph in memory"
+    one = next(iter(clean.values()))
+    name = Path(one["graph"]["path"]).name if one["graph"]["path"] else "a graph in memory"
     lines = {recipe: (series(run.trace), clean[recipe]) for recipe, run in runs.items()}
     return rendered(
-        "page.html", mix=mix, hits=hits, seconds_of=seconds_of, first=first, name=name, several=several, failed=as_text(dict(failed)),
+        "page.html", mix=mix, hits=hits, seconds_of=seconds_of, first=one, name=name, several=several, failed=as_text(dict(failed)),
         runs=[section(recipe, run.trace, clean[recipe], several) for recipe, run in runs.items()],
-        rows=rows_of(clean), together=panels.together(lines) if several else [], advice=advice(clean), given=given(first["repeat"]),
-        found=None if several else found_of(next(iter(runs.values()))),
+        rows=rows_of(clean), together=panels.together(lines) if several else [], advice=advice(clean), given=given(one["repeat"]),
+        found=found_of(answer or next(iter(runs.values()))),
     )  # fmt: skip
 
 
@@ -54,7 +58,7 @@ def found_of(run: Run) -> dict[str, Any] | None:
     """The answer, as the page shows it: a table of the vertices that come first, and the distribution. None without vertices."""
     if not isinstance(run, Result) or run.rows is not Rows.VERTICES:
         return None
-    head, rows = answer.first(run)
+    head, rows = first(run)
     name = f"Largest {run.group_words[1]}" if run.has_groups else "Top vertices"
     table = as_text({"title": name, "head": list(head), "rows": [list(row) for row in rows]})
     return {**table, "panels": panels.answer("answer", run)}

@@ -43,8 +43,9 @@ class Run:
 class Comparison:
     """Runs by recipe, one for each round, and the errors of recipes that failed."""
 
-    rounds: dict[str, list[Run]] = field(default_factory=dict)
-    errors: dict[str, IsthmusError] = field(default_factory=dict)
+    rounds: dict[str, list[Run]] = field(default_factory=dict)  # all runs, by recipe
+    errors: dict[str, IsthmusError] = field(default_factory=dict)  # by recipe
+    answer: Result | None = None  # of the first run; those of all others agree with it
 
     @property
     def runs(self) -> dict[str, Run]:
@@ -68,7 +69,7 @@ class Comparison:
         """Write an HTML report of the median runs."""
         from isthmus.runtime.result import report_page
 
-        report_page().write(path, self.runs, {name: str(error) for name, error in self.errors.items()})
+        report_page().write(path, self.runs, {name: str(error) for name, error in self.errors.items()}, self.answer)
 
 
 def compare(
@@ -120,6 +121,7 @@ def compare(
         found.rounds.pop(name, None)
     if not found.rounds:
         raise next(iter(found.errors.values()))
+    found.answer = judge.answer
     return found
 
 
@@ -136,6 +138,10 @@ class Judge:
     def __init__(self, tolerance: float) -> None:
         self._tolerance = tolerance
         self._first: tuple[str, Result] | None = None
+
+    @property
+    def answer(self) -> Result | None:
+        return self._first[1] if self._first else None
 
     def checked(self, name: str, result: Result) -> Run:
         """The run without its answer. Raises DisagreementError unless this answer agrees with the first."""

@@ -25,7 +25,7 @@ class SessionOptions(TypedDict, total=False):
     memory: str | int | None  # near memory: bytes, "2GB", or "10%" for vertex state plus that share of the edges
     policy: str  # the recipe that decides how edges are brought near
     without: tuple[str, ...]  # parts of the recipe to switch off
-    threads: int | None
+    threads: int | None  # None: one for each core
     verify: bool  # compare every block that is read with its checksum (the default); False trusts the disk
     far: str  # where edges come from: auto, ram to treat main memory as far memory (for tests), or disk, also where they fit in memory
 

@@ -34,13 +34,13 @@ from isthmus.runtime.result import Result
 class Plan:
     """The most demanding pass of an algorithm, and the link it would use."""
 
-    algorithm: str
-    program: Program
+    algorithm: str  # its name
+    program: Program  # the pass that needs most memory
     graph: Snapshot
-    near: Split
-    policy: str
+    near: Split  # how the budget would be split
+    policy: str  # the recipe
     device: str
-    profile: Profile
+    profile: Profile  # the rates of the link
     model: Device | None = None
 
     @property

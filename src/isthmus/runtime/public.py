@@ -57,7 +57,10 @@ def callable_of(name: str, algorithm: Any) -> Callable[..., Result]:
 
 
 def run(program: Program, graph: Graph, **options: Unpack[RunOptions]) -> Result:
-    """Run any vertex program."""
+    """Run any vertex program: one declared with `monotone` or `accumulative`, or a `Program` of your own.
+
+    Raises ProgramError if it does not compile, and otherwise what algorithms raise.
+    """
     check_program(program)
     check_graph("run", graph)
     _, opened, called = split("run", dict(options))

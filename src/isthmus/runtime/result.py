@@ -40,6 +40,11 @@ SIZES_SHOWN = 4  # of components, one by one
 class Result(ByKey, Interchange):
     """The result of an algorithm. `values` is its main column as an array; `result[v]` is the value of vertex `v`.
 
+    It is a mapping from vertices to values: `result[v]`, `v in result`, `len(result)`, `dict(result)`. `result["name"]` is a column. It is
+    also an Arrow stream of all columns, so pandas, polars, pyarrow and DuckDB read it as a table, and NumPy and DLPack consumers get
+    the main column. `algorithm` is the name of what ran, `main` that of the main column; `trace` has the iterations, and notes for
+    the user in `trace.notes`.
+
     It keeps the graph's ids, so it stays valid when the graph is closed or replaced.
     """
 
@@ -96,7 +101,7 @@ class Result(ByKey, Interchange):
 
     @property
     def vertices(self) -> Array:
-        """User ids, ascending."""
+        """The ids of all vertices, ascending."""
         return self._ids.natural(0, self._count)
 
     def raw(self, name: str) -> Array:
@@ -205,7 +210,7 @@ class Result(ByKey, Interchange):
         return values if column.holds is Holds.PLACES else self._ids.places(values)
 
     def to_numpy(self) -> dict[str, Array]:
-        """All columns, `vertex` first."""
+        """All columns as arrays, by name; `vertex` comes first."""
         return {"vertex": self.vertices, **{name: self[name] for name in self.columns}}
 
     def to_arrow(self) -> Any:
@@ -216,11 +221,11 @@ class Result(ByKey, Interchange):
         return pa.Table.from_batches(batches) if batches else self._batch(0, 0).schema.empty_table()
 
     def to_pandas(self) -> Any:
-        """A pandas data frame."""
+        """A pandas data frame; unreached and missing are null. Needs pandas."""
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
-        """A polars data frame."""
+        """A polars data frame; unreached and missing are null. Needs polars."""
         import polars
 
         return polars.from_arrow(self.to_arrow())
@@ -332,7 +337,7 @@ class Result(ByKey, Interchange):
         report_page().write(path_of("report", path), {self._facts["policy"]: self})
 
     def summary(self) -> dict[str, Any]:
-        """What `isthmus run --json` prints."""
+        """What `isthmus run --json` prints: figures of the answer, seconds, bytes moved, memory, and what repeats the run."""
         return self._facts
 
     def describe(self) -> list[tuple[str, str]]:

@@ -41,7 +41,11 @@ from isthmus.threads import Team, uninterrupted
 
 
 class Session:
-    """Runs algorithms on one graph. Algorithms are its methods: `s.bfs(1)`. Use it as a context manager, or close it."""
+    """Runs algorithms on one graph, and keeps edges in memory from one to the next. Use it as a context manager, or close it.
+
+    All algorithms are its methods, without the graph: `s.bfs(1)`, `s.pagerank(tol=1e-8)`. Options of the session (`memory`, `policy`,
+    `threads`, ...) hold for all calls. One call runs at a time; calls from other threads wait.
+    """
 
     def __init__(self, graph: Graph, **options: Unpack[SessionOptions]) -> None:
         check_graph("session", graph)
@@ -222,6 +226,13 @@ def session(graph: Graph, **options: Unpack[SessionOptions]) -> Session:
     """Open a session on a graph: loaded edges stay in memory from one algorithm to the next.
 
     device, memory, policy, without, threads and verify are as for a single call, and hold for all calls of the session.
+
+    ```python
+    import isthmus as ist
+
+    with ist.session(ist.generate("rmat", scale=8, seed=1), memory="1GB") as s:
+        print(s.bfs(0).values.max(), s.triangle_count().summary()["result"])
+    ```
     """
     return Session(graph, **options)
 

@@ -1,8 +1,8 @@
 """A shortest path between two vertices: a search that ends at the target, and a walk back along predecessors.
 
 The search is that of BFS, or of SSSP where weights count; the tree is that of their option `predecessors`. BFS and the tree stop as soon as
-the target is reached, SSSP when all distances are known. From disk both read only the edges that they need, within the same budget as
-any run.
+the target is reached. In memory SSSP stops when the target's distance is final; from disk, paths longer than the best one to the target
+are not followed. Only the edges that are needed are read, within the same budget as any run.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def search(run: Runner, source: Any, target: Any, weight: bool) -> Answer:
     run.must_fit(Predecessors(source, NOTHING_YET, weight))
     if weight:
         no_negative_weights(run, "shortest_path")
-    answer = run(SSSP(source) if weight else BFS(source, until=target))
+    answer = run(SSSP(source, until=target) if weight else BFS(source, until=target))
     at = run.graph.ids.number(target)
     if answer.declared[0].missing(answer.columns["distance"][at : at + 1])[0]:
         return answer

@@ -14,8 +14,8 @@ PARTS = ("read", "update", "correction", "computation", "publication", "log")  #
 class BatchReport:
     """What a batch did, and how long it took."""
 
-    number: int
-    counts: dict[str, int]
+    number: int  # of the batch, from 1
+    counts: dict[str, int]  # edges and vertices inserted, deleted, changed, and requests that changed nothing
     seconds: dict[str, float]  # read, update, correction, computation, publication, log, total
     programs: dict[str, dict[str, int]] = field(default_factory=dict)  # vertices affected and edges read, by program
     changes: int = 0  # rows of the batch
@@ -43,6 +43,7 @@ class BatchReport:
         return None if self.arrival is None else self.seconds["total"] <= self.arrival
 
     def as_dict(self) -> dict[str, Any]:
+        """What `isthmus stream --json` prints about a batch."""
         return {
             "batch": self.number, "changes": self.changes, **self.counts, "seconds": self.seconds, "programs": self.programs,
             **({} if self.transfer is None else {"transfer": self.transfer.as_dict()}),

@@ -42,7 +42,12 @@ from isthmus.threads import uninterrupted
 
 
 class Live(Applying):
-    """A changing graph with programs that are kept current. Use it as a context manager, or close it."""
+    """A changing graph with programs that are kept current, opened by `isthmus.stream`. Use it as a context manager, or close it.
+
+    `live["sssp"]` is the result of a program after the last batch, `live.graph` the graph as it is now, on which any algorithm runs, and
+    `live.number` the number of the last batch. Iterating gives the names of the programs. Other threads may read results while batches
+    are applied.
+    """
 
     def __init__(
         self, graph: Graph | None, programs: Any = (), *, threads: int | None = None, memory: str | int | None = None,
@@ -96,6 +101,7 @@ class Live(Applying):
 
     @property
     def device(self) -> str:
+        """The device: this machine, or a modelled one."""
         return name_of(self.session.settings.device, self.session.model)
 
     @property
@@ -227,6 +233,7 @@ class Live(Applying):
             self.graph.merge()
 
     def close(self) -> None:
+        """End the stream: release threads, memory and the log. Results stay valid."""
         try:
             self._ground.close()
         finally:  # after Ctrl-C too: whoever opens the folder next needs its lock

@@ -38,7 +38,7 @@ class LiveResult:
         self._changes: dict[str, Array] | None = None
 
     def result(self) -> Result:
-        """As a plain result, which depends on nothing."""
+        """The same answer as a plain `Result`, which depends on nothing."""
         if self._result is None:
             with self._publication.lock:
                 if self._result is None:  # a batch may have made it while this thread waited

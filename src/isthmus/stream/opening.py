@@ -20,11 +20,28 @@ def stream(
     graph: Graph | str | Path | None = None, programs: Iterable[Any] | None = None, *, log: str | Path | None = None,
     log_size: str | int | None = None, read_only: bool = False, **options: Any,
 ) -> Live:  # fmt: skip
-    """Open a stream on a graph, or on the store at a path. The graph is copied into memory, and does not change itself.
+    """Open a stream on a graph, or on the store at a path.
+
+    The graph itself does not change: the stream copies it into memory, or leaves its edges on disk and holds the changes.
+    `programs` are the names of algorithms, programs such as `isthmus.SSSP(source=7)`, or programs of your own. `memory` limits what the
+    stream holds; edges that do not fit stay on disk, if the graph is a store (`on_disk=True` or `False` overrides this). `threads`,
+    `policy` and `device` are as for a run.
 
     `log` is a folder. A batch is on disk there when `apply` returns, and the stream goes on with it when it is opened again, with the
     same graph or with none. Then `programs` are those of the last time, if none are given. `log_size`: length of the log after which a
     checkpoint is written and the log is cut. `read_only`: open the folder as it is now, beside a stream that writes to it.
+
+    Raises BudgetError if `memory` is too small, OptionError for an algorithm that cannot be kept current, ProgramError for a program of
+    your own that cannot, and StoreError for a log that is damaged or that another process writes.
+
+    ```python
+    import isthmus as ist
+
+    with ist.stream(ist.generate("path", vertices=4), [ist.BFS(source=0)]) as live:
+        live.apply(inserts=[(0, 3)])
+        print(live["bfs"].values)
+    #> [0 1 2 1]
+    ```
     """
     if log is None and (read_only or log_size is not None):
         raise OptionError(f"{'read_only' if read_only else 'log_size'}: expected a folder as well: give {option('log')}")

@@ -39,17 +39,17 @@ REFUSED = {
 class ReadOptions:
     """How to understand an input. Columns are numbers counted from 1, or names from a header."""
 
-    format: str | None = None
-    source: str | int | None = None
-    target: str | int | None = None
-    weight: str | int | None = None
-    header: bool = False
-    ids: str = "auto"  # auto, int or string
-    vertices: int | None = None  # ids are 0 .. vertices - 1
-    comments: str = "#%"
-    allow_negative: bool = False
+    format: str | None = None  # the input's format; None: by the ending of its name
+    source: str | int | None = None  # the column of the edges' sources: its name, or its number counted from 1
+    target: str | int | None = None  # the column of the edges' targets
+    weight: str | int | None = None  # the column of the weights; "none": read none
+    header: bool = False  # the first line of a text has the names of the columns
+    ids: str = "auto"  # the type of the vertex ids: auto, int or string
+    vertices: int | None = None  # how many vertices there are; their ids are 0 .. vertices - 1
+    comments: str = "#%"  # characters that start a comment line
+    allow_negative: bool = False  # accept negative weights, which algorithms of shortest paths refuse
     max_expansion: float = 200  # a decompressed file may be this many times its size, or 1 GiB
-    missing: str = "error"  # or skip: what to do with a row or line without a source or target
+    missing: str = "error"  # what a row or line without a source or target is: an error, or skip for leaving it out
     own: Mapping[str, Any] = field(default_factory=dict)  # options that the format itself declares
 
     def __post_init__(self) -> None:
