@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,8 @@ def sized() -> Iterator[Callable[..., Any]]:
 def pytest_configure(config: pytest.Config) -> None:
     """Graphs of tests are small, and go the way of large ones all the same. Commands that tests start go their own way."""
     sizes.now = dataclasses.replace(sizes.now, few_bytes=0, few_keys=0, few_arcs=0)
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # started in the background by a shell; tests send themselves this signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

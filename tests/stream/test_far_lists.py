@@ -115,6 +115,20 @@ def test_programs_of_a_user(name: str, directed: bool) -> None:
             assert live.check() == {}
 
 
+def test_katz_by_passes_is_as_exact_as_its_tol() -> None:
+    """Its bound is for each vertex: single precision would exceed it unnoticed."""
+    batches = Batches(6, True, False)
+    with far_stream(batches.plain.read(), [ist.Katz(alpha=0.02, tol=1e-11)], threads=2) as live:
+        program = live._programs["katz"]
+        for _ in range(4):
+            program._lost = 1.0  # so that a pass computes the residuals
+            batches.apply(live)
+            with live.graph.frozen() as frozen:
+                exact = by_vertex(ist.katz(frozen, alpha=0.02, tol=1e-13))
+            found = by_vertex(live["katz"])
+            assert found.keys() == exact.keys() and max(abs(found[v] - exact[v]) for v in exact) <= 4e-11
+
+
 @pytest.mark.parametrize("name", ["even", "pagerank", "php", "katz"])
 def test_residuals_are_computed_anew(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What rounding may have come to is too much after every batch: a pass over all edges makes it nothing."""

@@ -145,6 +145,7 @@ def test_changes_are_merged_while_batches_go_on(store: Path, monkeypatch: pytest
         live._merger._room = live._merger._due = 20_000
         while not begun.is_set():
             live.apply(**random_batch(draw, 200, 1100))
+        live._merger._room = 1 << 20  # no batch waits for the merge
         before = live.graph._base
         for _ in range(3):
             live.apply(**random_batch(draw, 20, 1100))

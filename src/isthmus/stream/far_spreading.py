@@ -189,9 +189,9 @@ class FarPasses(Passes):
         return self._factor * sent * self._rounding
 
     def share_out(self) -> None:
-        """In single precision, if that is enough for the bound."""
-        total = float(np.sum(self._values[: self._n]))
-        self._use(self._factor * SINGLE * total <= ROUNDED_SHARES * self._keeper.program.allowed(total))
+        """In single precision, if that is enough for the bound. A bound for each vertex does not know how large one share is."""
+        program, total = self._keeper.program, float(np.sum(self._values[: self._n]))
+        self._use(not program.bounds_each and self._factor * SINGLE * total <= ROUNDED_SHARES * program.allowed(total))
         super().share_out()
 
     def sweep(self, own: Array) -> float:
@@ -199,9 +199,10 @@ class FarPasses(Passes):
         return self._pass(Renewing, own)
 
     def measure(self, own: Array) -> None:
+        super().share_out()  # shares that were multiplied since are rounded more than once
         self._team.split(lambda a, b: score_passes.lacks(a, b, self._values, self._residual, own), self._n)
         self._pass(Collecting, own)
-        self.lost = self._factor * self._rounding * float(np.sum(self._values[: self._n]))
+        self.lost = self._factor * SINGLE * float(np.sum(self._values[: self._n])) if self._rounding == SINGLE else 0.0
 
     def _use(self, single: bool) -> None:
         """Hold shares in single precision, or in double. Weights may be of any size, so with them in double."""

@@ -10,6 +10,7 @@ come. When changes fill all the memory that there is for them, a batch waits for
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
@@ -37,7 +38,8 @@ class Merger:
         self._ready: OverlayGraph | None = None
         self._failure: Exception | None = None
         self._stopped = threading.Event()
-        self._failures, self._not_before = 0, 0.0  # since the last merge that succeeded; when a refused batch may try again
+        self._failures = self._refusals = 0  # since the last merge that succeeded
+        self._not_before = 0.0  # when a refused batch may try again
         self.merges = 0
         self.notes: list[str] = []
 
@@ -50,11 +52,12 @@ class Merger:
         self.finish()
         if self._failures and self._graph.changes_bytes > FULL * self._room:
             if time.monotonic() >= self._not_before:
-                self._not_before = time.monotonic() + min(LONGEST, PAUSE * 2 ** min(self._failures, 10))
+                self._not_before = time.monotonic() + min(LONGEST, PAUSE * 2 ** min(self._refusals, 10))
+                self._refusals += 1
             raise BudgetError(
                 f"the batch was not applied: {format_size(self._graph.changes_bytes)} of earlier changes fill the memory that there is for "
                 f"them, and they could not be merged into a new store in {self._graph.folder}: {self._failure}. Make room there, or allow "
-                f"writing, and apply the batch again; or save the graph elsewhere, and open that with a larger {option('memory')}"
+                f"writing, and apply the batch again in {math.ceil(self._not_before - time.monotonic())} s; or save the graph elsewhere, and open that with a larger {option('memory')}"
             )
 
     def applied(self, edits: Edits) -> None:
@@ -111,7 +114,7 @@ class Merger:
                     fresh.apply(self._backlog.popleft())
                 self._graph.go_on_from(fresh)
                 self.merges += 1
-                self._due, self._failures, self._not_before = self._room, 0, 0.0
+                self._due, self._failures, self._refusals, self._not_before = self._room, 0, 0, 0.0
                 return
             except Exception as error:
                 self._failure = error
