@@ -61,7 +61,7 @@ def test_what_arrives_is_added_to_the_residuals(tmp_path: Path, policy: str, how
     shares = draw.random(VERTICES).astype(np.float32 if how == "single" else np.float64)
     before = draw.random(VERTICES)
     with edges.stored(tmp_path) as graph, Session(graph, threads=2, memory="20%", policy=policy) as session:
-        for _ in range(2):  # the second time some edges are near
+        for _ in range(2):  # a second pass does the same
             residual = before.copy()
             passed(Collecting, session, (np.ones(VERTICES), residual, shares, np.ones(VERTICES)), np.zeros(1), weighted)
             np.testing.assert_allclose(residual, before + edges.arriving(shares, weighted), rtol=1e-12)

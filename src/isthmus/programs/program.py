@@ -148,6 +148,9 @@ class Program(ABC):
     def before(self, state: State, frontier: Any, facts: Facts) -> None:  # noqa: B027  # most programs need none
         """Called before the edges of an iteration move."""
 
+    def tighten(self, state: State) -> None:  # noqa: B027
+        """Called before partitions settle, instead of `before`: parameters may be set to what is known by now."""
+
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         """Called when an iteration's edges are done; False stops the run."""
         return True

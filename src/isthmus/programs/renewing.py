@@ -1,4 +1,4 @@
-"""One pass over all in-edges of scores that spread, by the loop of every run: edges are read ahead, and some stay near for the next pass.
+"""One pass over all in-edges of scores that spread, by the loop of every run: edges are read ahead.
 
 A pass *renews* values, one after the other, or *collects* in the residuals what comes along the edges (`kernels/score_passes.py`).
 """

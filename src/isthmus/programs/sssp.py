@@ -78,10 +78,13 @@ class SSSP(MonotoneBestFirst):
         return super().begin(facts)
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
+        self.tighten(state)
+        super().before(state, frontier, facts)
+
+    def tighten(self, state: State) -> None:
         if self._last is not None and (known := state.arrays[0][self._last].item()) < state.params[0]:
             # Weights are at least 0, so no path that is longer than one to the target leads there.
             state.params = known, INT_MAX if state.arrays[0].dtype.kind == "i" else np.inf
-        super().before(state, frontier, facts)
 
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         if facts.vertices > 1 << 32:

@@ -348,6 +348,7 @@ class Loop:
         """Settle some partitions, and go back to plain iterations when that no longer pays."""
         assert self.settling is not None
         record.active_vertices = 0
+        self.program.tighten(self.state)
         self.settling.run(self.desk.executor, record)
         left = self.settling.pending
         self.frontier.count = int(np.count_nonzero(self.frontier.marks)) if left else 0

@@ -50,13 +50,13 @@ class Settling(Schedule):
 
     def _foreseen(self, standing: Standing) -> int:
         """Predict the next partition: the one after the last two fetched, if these are neighbours and a place is idle."""
-        one_at_a_time = standing.guess == NONE
-        if len(standing.sent) < 2 or not standing.running or not one_at_a_time or not self._has_idle_place(standing):
+        may_guess = standing.guess == NONE  # one at a time
+        if len(standing.sent) < 2 or not standing.running or not may_guess or not self._has_idle_place(standing):
             return NONE
         before, latest = standing.sent[-2:]
         unit = 2 * latest - before
-        known = abs(latest - before) != 1 or not 0 <= unit < standing.places.size or standing.asked_for[unit]
-        return NONE if known else unit
+        in_a_row = abs(latest - before) == 1 and 0 <= unit < standing.places.size
+        return unit if in_a_row and not standing.asked_for[unit] else NONE
 
     def _has_idle_place(self, standing: Standing) -> bool:
         return standing.room > 0 or bool(((standing.places == NEAR) & (standing.pending == NOTHING)).any())

@@ -6,7 +6,7 @@ lists are read, and kept while these vertices send repeatedly.
 
 Otherwise there are passes over all edges, as in `stream/sweeping.py`. A sweep leaves about a tenth of the residuals, so few are needed,
 unless small parts of the graph, such as two vertices by themselves, converge slowly; these parts are then finished by their lists. Every
-pass is a run of `programs/renewing.py` by the loop of every run, which reads ahead and keeps some edges near for the next pass.
+pass is a run of `programs/renewing.py` by the loop of every run, which reads ahead.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ memory, it is tried once more with the edges on disk (`home.py`).
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -85,12 +86,12 @@ class Ground:
         self.session.settings = replace(self.session.settings, memory=runs)
 
     def close(self) -> None:
-        with self.graph.lock:  # a batch or a run of another thread reads the files
-            if self.merger is not None:
-                self.merger.close()
+        with self.graph.lock, ExitStack() as rest:  # a batch or a run of another thread reads the files
+            rest.callback(self.graph.close)
             if "session" in vars(self):
-                self.session.close()
-            self.graph.close()
+                rest.callback(self.session.close)
+            if self.merger is not None:
+                self.merger.close()  # Ctrl-C while it waits: the others are closed all the same
 
 
 def open_ground(graph: Graph | None, programs: Any, log: Unlogged, wishes: Wishes) -> Ground:

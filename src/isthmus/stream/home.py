@@ -81,4 +81,3 @@ def home_of(on_disk: Any, memory: str | int | None, budget: int, threads: int | 
 
 def is_share(memory: str | int | None) -> bool:
     return isinstance(memory, str) and memory.strip().endswith("%")
-

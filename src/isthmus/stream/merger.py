@@ -54,10 +54,11 @@ class Merger:
             if time.monotonic() >= self._not_before:
                 self._not_before = time.monotonic() + min(LONGEST, PAUSE * 2 ** min(self._refusals, 10))
                 self._refusals += 1
+            pause = math.ceil(self._not_before - time.monotonic())
             raise BudgetError(
                 f"the batch was not applied: {format_size(self._graph.changes_bytes)} of earlier changes fill the memory that there is for "
                 f"them, and they could not be merged into a new store in {self._graph.folder}: {self._failure}. Make room there, or allow "
-                f"writing, and apply the batch again in {math.ceil(self._not_before - time.monotonic())} s; or save the graph elsewhere, and open that with a larger {option('memory')}"
+                f"writing, and apply the batch again in {pause} s; or save the graph elsewhere, and open that with a larger {option('memory')}"
             )
 
     def applied(self, edits: Edits) -> None:
