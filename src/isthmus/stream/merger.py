@@ -57,8 +57,9 @@ class Merger:
             pause = math.ceil(self._not_before - time.monotonic())
             raise BudgetError(
                 f"the batch was not applied: {format_size(self._graph.changes_bytes)} of earlier changes fill the memory that there is for "
-                f"them, and they could not be merged into a new store in {self._graph.folder}: {self._failure}. Make room there, or allow "
-                f"writing, and apply the batch again in {pause} s; or save the graph elsewhere, and open that with a larger {option('memory')}"
+                f"them, and they could not be merged into a new store in {self._graph.folder}: {self._failure}. Make room there, or "
+                f"allow writing, and apply the batch again in {pause} s; or save the graph elsewhere and open it with "
+                f"a larger {option('memory')}"
             )
 
     def applied(self, edits: Edits) -> None:
