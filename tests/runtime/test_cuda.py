@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -91,6 +93,25 @@ def test_memory_is_freed_whichever_allocation_fails(use: Any, graph: Any, recipe
         assert card.held == {}
         failed += 1
     assert failed >= 5
+
+
+@pytest.mark.parametrize("recipe", ["hytgraph", "emogi:hot"])
+def test_caches_that_outlive_a_run_let_go_of_its_memory(use: Any, graph: Any, recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    use()
+    movers: list[Any] = []
+
+    class Mover(cuda.ListMover):
+        def __init__(self, rows: Any) -> None:
+            super().__init__(rows)
+            movers.append(weakref.ref(self))
+
+    monkeypatch.setattr(cuda, "ListMover", Mover)
+    with ist.session(graph, **{**HOW, "policy": recipe, "memory": "40%"}) as session:
+        for _ in range(2):
+            session.pagerank()
+            gc.collect()
+            assert [mover for mover in movers if mover() is not None] == []
+    assert len(movers) == 2
 
 
 def test_memory_is_freed_after_an_error_in_the_middle(use: Any, graph: Any) -> None:

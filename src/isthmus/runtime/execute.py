@@ -115,7 +115,7 @@ def executed(program: Program, session: Session, watch: Watch, say: Callable[[st
         module = compile_program(program, facts, state, desk.sides[0])
         ready = clock()
         least_again = modelled.least_again(desk.sides[0]) if modelled is not None and chosen.weighs_launches else 0
-        with near_state(session, program, state, frontier) as on:
+        with near_state(session, program, state, frontier, desk.cache) as on:
             launches = Launches(program, state) if modelled is not None and (on is None or on.card.repeats) else None
             worker = Worker(module, program, state, session.team, least_again, launches)
             if on is not None:
