@@ -10,8 +10,8 @@ Loop, schedule, engines and clock are those of a modelled device. What differs i
   counts are exactly those of the modelled device.
 
 Rows of a delivery are uploaded from the host, beside what the link counts: 28 bytes each, of cached lists 4; a run's summary has their sum
-(`row_bytes`). Dense frontiers of whole partitions need none. Lists that are read by zero-copy and may be followed again are copied into the
-buffer by a kernel first, so that they cross the link once.
+(`row_bytes`), with those that caches upload to move lists. Dense frontiers of whole partitions need none. Lists that are read by zero-copy
+and may be followed again are copied into the buffer by a kernel first, so that they cross the link once.
 """
 
 from __future__ import annotations

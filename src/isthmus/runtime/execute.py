@@ -51,7 +51,7 @@ class Execution:
     edge_bytes: int = 0
     loaded: Moved = field(default_factory=Moved)  # before the first iteration, to have edges near
     back_bytes: int | None = None  # from a modelled device to its host
-    row_bytes: int | None = None  # uploaded to a GPU, beside edges: which vertices are active, and where their lists are
+    row_bytes: int | None = None  # uploaded to a GPU, beside edges: which vertices are active, where lists are, where caches put them
     left: list[tuple[Any, Shared]] = field(default_factory=list)  # of the state, on the host and on the GPU that has run the program
 
 
