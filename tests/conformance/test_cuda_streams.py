@@ -19,6 +19,7 @@ from tests.stream.test_reads import filled, programs
 import isthmus as ist
 from isthmus.errors import BudgetError, OptionError
 from isthmus.kernels.cuda import shim
+from isthmus.stream.cuda_reads import CudaReads
 from isthmus.stream.monotone import MaintainedMonotone
 
 __all__ = ["card", "tight"]  # fixtures
@@ -119,6 +120,24 @@ def test_a_batch_that_is_undone_leaves_nothing_near(card: LazyCard, tight: None,
     assert card.held == {}
 
 
+def test_a_batch_that_finds_no_memory_is_undone(card: LazyCard, tight: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Model(2, 60)
+    with ist.stream(model.graph(), [ist.SSSP(source=model.source)], device=GPU, memory="60%") as live:
+        live.apply(**model.batch())
+
+        def fail(self: Any, *given: Any) -> None:
+            raise BudgetError("cuda:0: not enough GPU memory")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(CudaReads, "_replace", fail)
+            with pytest.raises(BudgetError, match="not enough GPU memory"):
+                live.apply(inserts=[(model.source, v, 1) for v in sorted(model.vertices)[1:9]])
+        for _ in range(3):
+            live.apply(**model.batch())
+            assert live.check() == {}
+    assert card.held == {}
+
+
 def test_memory_is_freed_whichever_allocation_fails(card: LazyCard, tight: None) -> None:
     graph = Model(2, 60).graph()
     with ist.stream(graph, [ist.SSSP(source=0)], device=GPU, memory="60%"):
@@ -126,7 +145,7 @@ def test_memory_is_freed_whichever_allocation_fails(card: LazyCard, tight: None)
     assert card.held == {}
     for count in range(0, most, max(1, most // 12)):
         card.taken, card.fails_at = 0, count
-        with pytest.raises(BudgetError, match="not enough GPU memory"):
+        with pytest.raises(BudgetError, match=r"not enough (GPU|host) memory"):
             ist.stream(graph, [ist.SSSP(source=0)], device=GPU, memory="60%")
         assert card.held == {}, count
 

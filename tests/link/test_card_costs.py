@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from isthmus.link import card_costs, costs
-from isthmus.link.card_costs import CardCosts, any_known, costs_file, forget, recall, remember
+from isthmus.link.card_costs import CardCosts, costs_file, forget, recall, remember
 from isthmus.link.device import find
 
 FAST = CardCosts("RTX", 25e9, 24e9, 2e-6, 9e-6, (6e9, 12e9, 18e9, 24e9), 500e9, 5e-6, 4e9, 10e9, 8, 4e8, 1.5)
@@ -48,7 +48,7 @@ def test_figures_that_contradict_each_other_still_make_a_device() -> None:
 
 
 def test_costs_are_remembered_by_number_and_name() -> None:
-    assert not any_known()
+    assert not card_costs.known()
     assert remember(FAST, 0) and remember(replace(FAST, gpu="Old"), 1)
     known = recall("RTX", 0)
     assert known is not None and known.costs == FAST
@@ -70,7 +70,7 @@ def test_a_damaged_entry_is_no_entry(change: dict[str, Any]) -> None:
 def test_a_damaged_file_is_no_file(text: str) -> None:
     costs_file().parent.mkdir(parents=True)
     costs_file().write_text(text, errors="surrogateescape")
-    assert not any_known() and recall("RTX", 0) is None
+    assert not card_costs.known() and recall("RTX", 0) is None
     assert remember(FAST, 0)
     assert json.loads(costs_file().read_text())["gpus"].keys() == {"0 RTX"}
 

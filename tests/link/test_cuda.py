@@ -89,6 +89,13 @@ def test_a_whole_section_is_copied_once(card: LazyCard, link: CudaLink) -> None:
 @pytest.mark.parametrize("most", [0, 1])
 def test_a_link_that_cannot_be_opened_frees_what_it_took(most: int) -> None:
     card = LazyCard(fails_at=most)
-    with pytest.raises(BudgetError, match=r"^cuda:0: not enough GPU memory, 1\.07 GB are free; give a smaller memory=$"):
+    with pytest.raises(BudgetError, match=r"^cuda:0: not enough host memory to page-lock, .* are available; use device='cpu'"):
         CudaLink([TARGETS, WEIGHTS], DEVICE, card)
     assert card.held == {}
+
+
+def test_a_buffer_that_finds_no_room() -> None:
+    link = CudaLink([TARGETS], DEVICE, LazyCard(fails_at=1))
+    with pytest.raises(BudgetError, match=r"^cuda:0: not enough GPU memory, 1\.07 GB are free; give a smaller memory=$"):
+        link.near(100)
+    link.close()

@@ -61,8 +61,9 @@ def test_a_gpu_that_pays_is_used_and_the_trace_has_both_estimates(machine: Any, 
     assert card.held == {}
 
 
-def test_a_gpu_that_does_not_pay_is_not_touched(machine: Any, graph: Any) -> None:
-    (card,) = machine(FAST)
+@pytest.mark.parametrize("costs", [FAST, replace(SLOW, bandwidth=1.0)])
+def test_a_gpu_that_does_not_pay_is_not_touched(machine: Any, graph: Any, costs: Any) -> None:
+    (card,) = machine(costs)
     result = ist.bfs(graph, 1)
     assert result.summary()["device"] == "cpu"
     assert [note for note in result.trace.notes if note.startswith("device auto: the processor; a run takes an estimated ")]
@@ -83,7 +84,28 @@ def test_a_gpu_that_was_not_measured_is_not_chosen(machine: Any, graph: Any, cos
 
 def test_a_gpu_that_cannot_be_used_is_not_chosen(machine: Any, graph: Any) -> None:
     machine(SLOW, trouble="too old")
-    assert ist.bfs(graph, 1).summary()["device"] == "cpu"
+    result = ist.bfs(graph, 1)
+    assert result.summary()["device"] == "cpu"
+    assert "device auto: the processor, as no measured GPU can be used: cuda:0: too old" in result.trace.notes
+
+
+def test_an_error_of_the_driver_does_not_end_a_run(machine: Any, graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine(SLOW)
+
+    def fail(card: LazyCard) -> int:
+        raise RuntimeError("[46] CUDA_ERROR_DEVICE_UNAVAILABLE")
+
+    monkeypatch.setattr(LazyCard, "free_bytes", fail)
+    result = ist.bfs(graph, 1)
+    note = "device auto: the processor, as no measured GPU can be used: cuda:0: [46] CUDA_ERROR_DEVICE_UNAVAILABLE"
+    assert result.summary()["device"] == "cpu" and note in result.trace.notes
+
+
+def test_nobody_looks_for_gpus_that_start_too_late(machine: Any, graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine(FAST)
+    monkeypatch.setattr(shim, "found", lambda: pytest.fail("somebody has looked"))
+    (note,) = [note for note in ist.bfs(graph, 1).trace.notes if note.startswith("device auto")]
+    assert note.endswith(" s there, and a GPU starts in 1.5 s")
 
 
 def test_vertices_that_do_not_fit_stay_on_the_processor(machine: Any, graph: Any) -> None:

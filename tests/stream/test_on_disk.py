@@ -118,7 +118,7 @@ def test_options_that_do_not_go_together(store: Path) -> None:
             ist.stream(graph, on_disk=False, memory="10%")
         with pytest.raises(OptionError, match=r"on_disk=: expected True or False, got 'yes'"):
             ist.stream(graph, on_disk="yes")
-        with pytest.raises(OptionError, match=r"policy: recipes are for streams on disk and on modelled devices: give on_disk=True"):
+        with pytest.raises(OptionError, match=r"recipes are for streams on disk, on a modelled device or on a GPU: give on_disk=True"):
             ist.stream(graph, policy="emogi")
         with pytest.raises(StoreError, match="is in memory; on_disk=True needs a store"), ist.read(([0], [1])) as near:
             ist.stream(near, on_disk=True)

@@ -271,7 +271,7 @@ def test_misuse() -> None:
     graph = Model(3, 60).graph()
     with pytest.raises(OptionError, match=r"policy: expected one of auto, grapin, .*, got 'emogi'"):
         ist.stream(graph, device=DEVICE, policy="emogi")
-    with pytest.raises(OptionError, match="policy: recipes are for streams on disk and on modelled devices"):
+    with pytest.raises(OptionError, match="policy: recipes are for streams on disk, on a modelled device or on a GPU"):
         ist.stream(graph, policy="grapin")
     with pytest.raises(OptionError, match="core_number is not kept current on a device"):
         ist.stream(graph, [ist.CoreNumber()], device=DEVICE)

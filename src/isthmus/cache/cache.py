@@ -27,6 +27,9 @@ class Cache:
     def board(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
         """A run on a GPU begins: it has `lists` in near memory, and a mover for lists there."""
 
+    def leave(self) -> None:
+        """The run ends: let go of its memory, which the cache may outlive."""
+
     def serve(self, frontier: Frontier, side: Side) -> tuple[Frontier, Iterator[Delivery]]:
         """The frontier of the misses, and deliveries of the hits, which must be taken before `refresh`."""
         return frontier, iter(())

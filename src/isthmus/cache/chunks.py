@@ -70,6 +70,9 @@ class ChunkedLists:
     def board(self, mover: ListMover) -> None:
         """A run on a GPU begins, which moves lists by this mover."""
 
+    def leave(self) -> None:
+        """The run ends: let go of its mover."""
+
     def forget(self) -> None:
         """Drop all lists."""
         self.begins[:] = -1

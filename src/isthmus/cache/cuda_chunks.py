@@ -33,6 +33,9 @@ class CudaChunkedLists(ChunkedLists):
     def board(self, mover: ListMover) -> None:
         self.mover = mover
 
+    def leave(self) -> None:
+        vars(self).pop("mover", None)
+
     @property
     def _near(self) -> list[Array]:
         """Targets and, if there are any, weights."""

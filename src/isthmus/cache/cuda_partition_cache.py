@@ -18,6 +18,9 @@ class CudaPartitionCache(PartitionCache):
     def board(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
         self._mover = mover
 
+    def leave(self) -> None:
+        vars(self).pop("_mover", None)
+
     def _copy(self, near: Array, to: int, source: Array, at: int, size: int) -> None:
         froms, tos, lengths = (np.array([each], np.int64) for each in (at, to, size))
         self._mover.copy(froms, tos, lengths, [(source, near)])

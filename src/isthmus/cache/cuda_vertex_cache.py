@@ -29,7 +29,8 @@ from isthmus.link.cuda import CudaLink
 from isthmus.link.link import Array
 from isthmus.link.list_mover import ListMover
 
-AT_ONCE = 1 << 19  # vertices, or lists, whose places are computed at once: 26 MB
+AT_ONCE = 1 << 19  # vertices, or lists, whose places are computed at once: 23 MB
+OF_A_RUN = ("_mover", "_lists", "_ones", "_sizes", "_starts", "_froms", "_tos", "_some", "_levels", "_sums", "_none")  # set by `board`
 
 
 class CudaVertexCache(Cache):
@@ -79,6 +80,10 @@ class CudaVertexCache(Cache):
             self._lay_out()
             self._laid = True
         space.finish()
+
+    def leave(self) -> None:
+        for name in OF_A_RUN:
+            vars(self).pop(name, None)
 
     # Serving
 

@@ -91,6 +91,9 @@ class HotSubgraph(Cache):
     def board(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
         self.chunks.board(mover)
 
+    def leave(self) -> None:
+        self.chunks.leave()
+
     def serve(self, frontier: Frontier, side: Side) -> tuple[Frontier, Iterator[Delivery]]:
         self._side = side
         if not self.capacity:

@@ -203,7 +203,7 @@ class Follower:
         }  # fmt: skip
 
     def _transfer(self) -> dict[str, Any]:
-        """What has moved to a modelled device."""
+        """What has moved to a modelled device or a GPU."""
         if self._live.opened is None:
             return {}
         total = Transfer()
@@ -261,7 +261,7 @@ def notes_about(wanted: list[Any], graph: Graph) -> None:
 
 
 def moved_in_words(summary: dict[str, Any]) -> str:
-    """What the batches moved to a modelled device."""
+    """What the batches moved to a modelled device or a GPU."""
     moved = summary["transfer"]
     read = moved["hit_edges"] + moved["miss_edges"]
     hits = f", {100 * moved['hit_edges'] / read:.1f} % of the edges read were near" if moved["hit_edges"] else ""

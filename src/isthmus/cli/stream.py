@@ -127,7 +127,7 @@ def compare(
     policies: stream_compare.PoliciesOption = None, threads: Threads = None, report: stream_compare.ReportOption = None,
     json: Json = False,
 ) -> None:  # fmt: skip
-    """Compare recipes of streams on a modelled device: what each of them moves for the same changes."""
+    """Compare recipes of streams on a modelled device or a GPU: what each of them moves for the same changes."""
     how = {"batch": batch, "window": None if window is None else duration(window), "format": format}
     stream_compare.compared(store, updates, program or [], how, device, memory, policies, threads, report, json)
 

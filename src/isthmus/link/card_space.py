@@ -14,7 +14,7 @@ from isthmus.kernels.cuda import rows as row_kernels
 from isthmus.kernels.cuda import skeleton
 from isthmus.kernels.cuda.card import Card, Shared
 from isthmus.link.link import Array
-from isthmus.memory import format_size
+from isthmus.memory import available, format_size
 from isthmus.messages import option
 
 ROOM = 1 << 18  # rows that are sorted at once: 31 MB of near memory
@@ -23,10 +23,13 @@ GIVEN = (*ROW, np.int64)  # columns that the host uploads: of a row, and its fir
 
 
 def taken(card: Card, make: Callable[..., Any], *arguments: Any) -> Any:
-    """Memory of a card; raises BudgetError if there is no more."""
+    """Memory of a card, or page-locked memory of the host; raises BudgetError if there is no more."""
     try:
         return make(*arguments)
     except MemoryError as error:
+        if make in (card.pinned, card.mapped, card.register):
+            free, instead = format_size(available()), f"use {option('device', 'cpu')}, which needs none"
+            raise BudgetError(f"{card.name}: not enough host memory to page-lock, {free} are available; {instead}") from error
         free = format_size(card.free_bytes())
         raise BudgetError(f"{card.name}: not enough GPU memory, {free} are free; give a smaller {option('memory')}") from error
 

@@ -11,7 +11,8 @@ It counts what a modelled link counts (`model.py`), in the same way, and bytes c
 | `prefetch` | cudaMemPrefetchAsync |
 | `whole` | a copy of a section, which stays near |
 
-A reader thread calls these while the worker's kernels run on other buffers, so transfers, packing and kernels overlap.
+A reader thread calls these while the worker's kernels run on other buffers, so transfers and packing overlap kernels. They do not
+overlap each other: a delivery is packed, then copied.
 
 With pages, edges lie in managed memory, with the hint of the recipe. A GPU does not say which of its pages are near, how many faults it
 had, or what it evicted: these counts are those of the modelled pages (`managed.py`) with a budget of `page_bytes`. The driver

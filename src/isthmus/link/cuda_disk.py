@@ -82,7 +82,10 @@ class CudaDiskLink(CudaLink):
         """Read extents from disk, group by group, and send each to the GPU while the next is read. Returns the bytes sent."""
         moved = 0
         with self._disk.lend() as channel:
-            slots = self._idle.pop() if self._idle else [Slot(self._pinned(), self._pinned()) for _ in range(SLOTS)]
+            try:
+                slots = self._idle.pop()
+            except IndexError:
+                slots = [Slot(self._pinned(), self._pinned()) for _ in range(SLOTS)]
             try:
                 for number, group in enumerate(groups(extents, self._bytes, self._room)):
                     slot = slots[number % SLOTS]

@@ -1,7 +1,8 @@
 """`device="auto"`: a GPU of this machine if a typical run on the graph is faster there by measured costs, else the processor.
 
-Only GPUs that `isthmus calibrate --device cuda:0` has measured are considered. So without such a measurement nobody looks for a GPU, and
-nothing of CUDA is imported. A run is taken to follow all edges PASSES times, after they were brought near where they fit:
+Only GPUs that `isthmus calibrate --device cuda:0` has measured are considered. Without such a measurement, or if the processor is done
+before any of them can start, nobody looks for a GPU, and nothing of CUDA is imported. A run is taken to follow all edges PASSES times,
+after they were brought near where they fit:
 
     processor, edges fit its memory      read from disk + PASSES x edges / rate of the processor
     processor, they do not               PASSES x the longer of both
@@ -14,12 +15,12 @@ nothing of CUDA is imported. A run is taken to follow all edges PASSES times, af
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from isthmus.graph.graph import Graph
 from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels.cuda import shim
-from isthmus.link.card_costs import CardCosts, any_known, recall
+from isthmus.link.card_costs import CardCosts, known, recall
 from isthmus.link.opening import in_files, known_profile
 from isthmus.memory import DEFAULT_SHARE, available, parse_size
 from isthmus.runtime import device
@@ -53,13 +54,17 @@ class Load:
 
 def choose(graph: Graph, memory: str | int | None) -> Choice:
     """The device for runs on a graph: "auto", which is the processor, or the GPU whose estimate is shortest."""
-    if type(graph) is not Graph or not any_known():  # a graph that changes stays on the processor
+    measured = known() if type(graph) is Graph else []  # a graph that changes stays on the processor
+    if not measured:
         return Choice("auto")
     load = load_of(graph.snapshot)
-    best = min(estimates(load, memory), default=None)
-    if best is None:
-        return Choice("auto")
-    there, number, here = best
+    start, here = min(costs.start_seconds for costs in measured), max(on_processor(load, costs, memory) for costs in measured)
+    if here <= start:
+        return Choice("auto", f"device auto: the processor; a run takes an estimated {here:.3g} s there, and a GPU starts in {start:.3g} s")
+    found, trouble = estimates(load, memory)
+    if not found:
+        return Choice("auto", f"device auto: the processor, as no measured GPU can be used: {trouble}")
+    there, number, here = min(found)
     name = f"{device.CUDA}:{number}"
     if there == float("inf"):
         return Choice("auto", f"device auto: the processor, as the vertices do not fit in the memory of {name}")
@@ -75,17 +80,24 @@ def load_of(graph: Snapshot) -> Load:
     return Load(graph.vertices * VERTEX_BYTES + graph.list_bytes("out"), graph.arcs, size, disk)
 
 
-def estimates(load: Load, memory: str | int | None) -> list[tuple[float, int, float]]:
-    """(Seconds on a GPU, its number, seconds on the processor) for all GPUs that can be used and were measured."""
-    gpus, _ = shim.found()
-    found = []
+def estimates(load: Load, memory: str | int | None) -> tuple[list[tuple[float, int, float]], str]:
+    """(Seconds on a GPU, its number, seconds on the processor) for all GPUs that can be used and were measured; and why others cannot."""
+    gpus, trouble = shim.found()
+    found, troubles = [], [trouble] if trouble else []
     for gpu in gpus:
-        known = recall(gpu.name, gpu.number)
-        if gpu.trouble or known is None:
+        remembered = recall(gpu.name, gpu.number)
+        if remembered is None:
             continue
-        free = device.open_card(gpu.number).free_bytes() - device.SPARE
-        found.append((on_gpu(load, known.costs, budget(load, memory, free)), gpu.number, on_processor(load, known.costs, memory)))
-    return found
+        try:
+            free = 0 if gpu.trouble else device.open_card(gpu.number).free_bytes() - device.SPARE
+        except Exception as error:  # of the driver: another process fills the GPU, or has it for itself
+            gpu = replace(gpu, trouble=shim.reason(error))
+        if gpu.trouble:
+            troubles.append(f"{device.CUDA}:{gpu.number}: {gpu.trouble}")
+        else:
+            costs = remembered.costs
+            found.append((on_gpu(load, costs, budget(load, memory, free)), gpu.number, on_processor(load, costs, memory)))
+    return found, "; ".join(troubles) or "none of them is in this machine now"
 
 
 def budget(load: Load, memory: str | int | None, most: int) -> int:

@@ -10,8 +10,8 @@ Loop, schedule, engines and clock are those of a modelled device. What differs i
   counts are exactly those of the modelled device.
 
 Rows of a delivery are uploaded from the host, beside what the link counts: 28 bytes each, of cached lists 4; a run's summary has their sum
-(`row_bytes`). Dense frontiers of whole partitions need none. Lists that are read by zero-copy and may be followed again are copied into the
-buffer by a kernel first, so that they cross the link once.
+(`row_bytes`), with those that caches upload to move lists. Dense frontiers of whole partitions need none. Lists that are read by zero-copy
+and may be followed again are copied into the buffer by a kernel first, so that they cross the link once.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isthmus.cache.cache import Cache
 from isthmus.engines.engine import Delivery, Ranges, Rows, Side
 from isthmus.errors import NotOnGpu
 from isthmus.frontier import Frontier
@@ -91,8 +92,11 @@ def make_frontier(session: Session) -> Frontier:
 
 
 @contextmanager
-def near_state(session: Session, program: Program, state: State, frontier: Frontier) -> Iterator[OnCard | None]:
-    """While inside, a GPU has the state and the frontier in memory that both sides use; without a GPU nothing changes."""
+def near_state(session: Session, program: Program, state: State, frontier: Frontier, cache: Cache) -> Iterator[OnCard | None]:
+    """While inside, a GPU has the state and the frontier in memory that both sides use; without a GPU nothing changes.
+
+    At the end the cache lets go of the run's memory.
+    """
     if session.card is None:
         yield None
         return
@@ -107,6 +111,7 @@ def near_state(session: Session, program: Program, state: State, frontier: Front
             on.finish()
             own = tuple(on.leave(array, there) for array, there in zip(own, state.arrays, strict=True))
         finally:
+            cache.leave()
             exchange(program, state, own)
 
 

@@ -51,7 +51,7 @@ class Execution:
     edge_bytes: int = 0
     loaded: Moved = field(default_factory=Moved)  # before the first iteration, to have edges near
     back_bytes: int | None = None  # from a modelled device to its host
-    row_bytes: int | None = None  # uploaded to a GPU, beside edges: which vertices are active, and where their lists are
+    row_bytes: int | None = None  # uploaded to a GPU, beside edges: which vertices are active, where lists are, where caches put them
     left: list[tuple[Any, Shared]] = field(default_factory=list)  # of the state, on the host and on the GPU that has run the program
 
 
@@ -115,7 +115,7 @@ def executed(program: Program, session: Session, watch: Watch, say: Callable[[st
         module = compile_program(program, facts, state, desk.sides[0])
         ready = clock()
         least_again = modelled.least_again(desk.sides[0]) if modelled is not None and chosen.weighs_launches else 0
-        with near_state(session, program, state, frontier) as on:
+        with near_state(session, program, state, frontier, desk.cache) as on:
             launches = Launches(program, state) if modelled is not None and (on is None or on.card.repeats) else None
             worker = Worker(module, program, state, session.team, least_again, launches)
             if on is not None:

@@ -27,7 +27,7 @@ class SessionOptions(TypedDict, total=False):
     without: tuple[str, ...]  # parts of the recipe to switch off
     threads: int | None  # None: one for each core
     verify: bool  # compare every block that is read with its checksum (the default); False trusts the disk
-    far: str  # where edges come from: auto, ram to treat main memory as far memory (for tests), or disk, also where they fit in memory
+    far: str  # where edges come from: auto, ram to treat main memory as far memory (for tests), or disk: on a GPU, even if they fit in RAM
 
 
 class CallOptions(TypedDict, total=False):

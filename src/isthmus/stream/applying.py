@@ -99,10 +99,10 @@ class Applying:
                     program.correct(change)
             corrected = clock()
             undo = self.graph.commit(change)
-            if self._far is not None:
-                self._far.committed(change)
-            committed = clock()
             with self._undoing(change, undo, late):
+                if self._far is not None:
+                    self._far.committed(change)
+                committed = clock()
                 for program in self._programs.values():
                     program.compute(change)
                 computed = clock()
@@ -134,7 +134,7 @@ class Applying:
 
     @contextmanager
     def _undoing(self, change: Change, undo: Undo | None, late: bool) -> Iterator[None]:
-        """If a program fails meanwhile, bring the graph (by `undo`, if it has changed) and all programs back to the batch before."""
+        """If something fails meanwhile, bring the graph (by `undo`, if it has changed) and all programs back to the batch before."""
         try:
             yield
         except Exception as error:

@@ -20,7 +20,7 @@ class BatchReport:
     programs: dict[str, dict[str, int]] = field(default_factory=dict)  # vertices affected and edges read, by program
     changes: int = 0  # rows of the batch
     arrival: float | None = None  # seconds in which the batch arrived; None where that is not known
-    transfer: Transfer | None = None  # to a modelled device
+    transfer: Transfer | None = None  # to a modelled device or a GPU
     repeated: bool = False  # a batch with this id was applied before, so nothing was done; `number` is that batch's
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Runs a stream with several recipes on a modelled device: what each of them moves for the same updates. Their answers must agree."""
+"""Runs a stream with several recipes on a modelled device or a GPU: what each of them moves for the same updates. Answers must agree."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def compare_streams(
     check_graph("compare_streams", graph)
     model = device_of(device)
     if model is None:
-        raise OptionError(f"device: expected a modelled device, such as model:rtx2080ti, got {device!r}: on this machine nothing moves")
+        raise OptionError(f"device: expected a modelled device or a GPU, such as model:rtx2080ti, got {device!r}, on which nothing moves")
     if isinstance(updates, str) and updates == "-":
         raise OptionError("updates: expected a file, as every recipe reads them again, got a pipe")
     every = [name for name, each in RECIPES.items() if not (each.pages and is_gpu(device))]

@@ -27,6 +27,9 @@ class OutlastingHotSubgraph(HotSubgraph):
     def board(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
         """It needs nothing of a run."""
 
+    def leave(self) -> None:
+        """It keeps its mover."""
+
 
 class CudaReads(FarReads):
     """Edges in page-locked memory of the host. Close it after the session."""

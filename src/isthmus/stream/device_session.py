@@ -63,8 +63,10 @@ class DeviceSession(Session):
         return reads
 
     def close(self) -> None:
-        super().close()
-        self.reads.close()
+        try:
+            super().close()
+        finally:
+            self.reads.close()
 
     def _vertex_bytes(self) -> int:
         """What programs and their runs need of near memory, for as many vertices as there are now."""

@@ -44,7 +44,7 @@ class Wishes:
 
     def __post_init__(self) -> None:
         self.modelled = device_of(self.device) is not None
-        self.near = self.memory  # of a modelled device
+        self.near = self.memory  # of a modelled device or a GPU
         if self.modelled:
             self.align = True if self.align is None else self.align
             self.threads = 1 if self.threads is None else self.threads
@@ -59,7 +59,7 @@ class Ground:
     budget: int
     session: Session = field(init=False)
     asked: list[tuple[Maintained, Any]] = field(default_factory=list)  # programs, and what was asked for
-    far: FarReads | None = None  # on a modelled device
+    far: FarReads | None = None  # on a modelled device or a GPU
     merger: Merger | None = None  # of a graph on disk
     notes: list[str] = field(default_factory=list)
 
@@ -102,7 +102,7 @@ def open_ground(graph: Graph | None, programs: Any, log: Unlogged, wishes: Wishe
     def attempt(home: Home) -> Ground:
         if wishes.policy is not None and not wishes.modelled and not home.on_disk:
             raise OptionError(
-                f"policy: recipes are for streams on disk and on modelled devices: give {option('on_disk', True)} or "
+                f"policy: recipes are for streams on disk, on a modelled device or on a GPU: give {option('on_disk', True)} or "
                 f"{option('device', 'model:rtx2080ti')}"
             )
         ground = Ground(log.changing(graph, home), budget)

@@ -56,8 +56,8 @@ class Live(Applying):
     ) -> None:  # fmt: skip
         """`on_disk`: the edges stay in the store, and only changes are in memory; None: if they do not fit in `memory`. Then `memory` may
         be a share of the edges, such as "10%", and `policy` a recipe for reading them.
-        `device`: "model:NAME" for a modelled GPU, whose host has the edges. Then `memory` is its near memory, or a share of the edges
-        for lists that stay near, and `policy` a recipe of `stream/recipes.py`.
+        `device`: "model:NAME" for a modelled GPU or "cuda:NUMBER" for one of this machine; the host has the edges. Then `memory` is the
+        GPU's memory, or a share of the edges for lists that stay near, and `policy` a recipe of `stream/recipes.py`.
         """
         self.log = log or Unlogged()
         weakref.finalize(self, self.log.close)  # of a stream that nobody closed
@@ -101,7 +101,7 @@ class Live(Applying):
 
     @property
     def device(self) -> str:
-        """The device: this machine, or a modelled one."""
+        """The device: this machine's processor, a modelled device or a GPU."""
         return name_of(self.session.settings.device, self.session.model)
 
     @property
@@ -113,7 +113,7 @@ class Live(Applying):
 
     @property
     def near_peak(self) -> int:
-        """The most near memory of a modelled device that the stream took: programs, buffers, and lists that stay near."""
+        """The most near memory of a modelled device or a GPU that the stream took: programs, buffers, and lists that stay near."""
         return self.session.near_peak if isinstance(self.session, DeviceSession) else 0
 
     def __getitem__(self, name: str) -> LiveResult:

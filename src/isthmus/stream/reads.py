@@ -214,12 +214,13 @@ class FarReads(Reads):
 
     def _grow(self) -> None:
         """Make room for more vertices. If they share a budget with lists or pages, some of these go."""
-        self._room = self._graph.vertices + self._graph.vertices // SPARE + 64
-        left = self._room_left(VERTEX_BYTES * len(self._sides) * self._room if self.hot is not None else 0)
+        room = self._graph.vertices + self._graph.vertices // SPARE + 64
+        left = self._room_left(VERTEX_BYTES * len(self._sides) * room if self.hot is not None else 0)
         if self.hot is not None:
-            self.hot.grow(self._room, left)
+            self.hot.grow(room, left)
         if self.pages is not None and left is not None:
             self.pages.limit(left)
+        self._room = room
 
     def _replace(self, hot: HotSubgraph, changed: list[Array], changes: dict[str, SideChanges]) -> None:
         """Refresh lists that have changed, and go over to the hottest ones; they are read by zero-copy, unless `changes` suffice."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 from types import SimpleNamespace
 from typing import Any
 
@@ -76,7 +77,7 @@ class Registrar:
     @contextlib.contextmanager
     def mapped(self, array: Any) -> Any:
         self.registered.append(id(array))
-        yield [array[:]]
+        yield array[:]
         self.registered.remove(id(array))
 
 
@@ -87,6 +88,7 @@ def test_registrations_end_when_they_are_freed(monkeypatch: pytest.MonkeyPatch) 
     card._cuda, card._simulated = driver, False
     shared = card.register(array)
     assert driver.registered == [id(array)]
+    assert np.shares_memory(shared.device, array)
     card.free(shared)
     assert driver.registered == []
     card.free(shared)  # others hold memory that the garbage collector frees
@@ -152,6 +154,11 @@ class Full:
     def pinned_array(self, count: int, dtype: Any) -> Any:
         raise RuntimeError("something else")
 
+    @contextlib.contextmanager
+    def mapped(self, array: Any) -> Any:
+        raise RuntimeError("[2] Call to cuMemHostRegister results in CUDA_ERROR_OUT_OF_MEMORY")
+        yield
+
 
 @simulator
 def test_a_full_device_is_a_memory_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,6 +169,45 @@ def test_a_full_device_is_a_memory_error(monkeypatch: pytest.MonkeyPatch) -> Non
         card.near(10, np.uint8)
     with pytest.raises(RuntimeError, match="something else"):
         card.pinned(10, np.uint8)
+    card._simulated = False
+    with pytest.raises(MemoryError, match="OUT_OF_MEMORY"):
+        card.register(np.zeros(10, np.uint8))
+
+
+class Pending:
+    """A driver that has memory to free, and wraps arrays."""
+
+    def __init__(self) -> None:
+        self.free = 5
+        self.deallocations = SimpleNamespace(clear=lambda: setattr(self, "free", 7))
+
+    def current_context(self) -> Any:
+        return SimpleNamespace(deallocations=self.deallocations, get_memory_info=lambda: SimpleNamespace(free=self.free))
+
+    def managed_array(self, count: int, dtype: Any) -> Any:
+        return np.empty(count, dtype)
+
+    def as_cuda_array(self, made: Any) -> Any:
+        return SimpleNamespace(wraps=made)
+
+
+def test_memory_of_both_sides_is_wrapped_and_deferred_frees_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = object.__new__(NumbaCard)
+    monkeypatch.setattr(NumbaCard, "_here", lambda self: contextlib.nullcontext())
+    card._cuda, card._simulated = Pending(), False
+    shared, empty = card.managed(np.arange(3, dtype=np.uint8)), card.managed(np.empty(0, np.uint8))
+    assert shared.host.tolist() == shared.device.wraps.tolist() == [0, 1, 2]
+    assert (empty.host.size, empty.device.wraps.view(np.int64).size) == (0, 1)
+    assert card.free_bytes() == 7
+
+
+@pytest.mark.skipif(shim.simulated(), reason="the simulator has arrays of its own")
+def test_only_device_arrays_of_numba_have_views() -> None:
+    """So others are wrapped. The module can be imported without a driver."""
+    pytest.importorskip("numba_cuda", reason="needs the packages of the test extra")
+    arrays = importlib.import_module("numba.cuda.cudadrv.devicearray")
+    assert hasattr(arrays.DeviceNDArray, "is_c_contiguous")
+    assert not hasattr(arrays.MappedNDArray, "is_c_contiguous") and not hasattr(arrays.ManagedNDArray, "is_c_contiguous")
 
 
 class Driver:

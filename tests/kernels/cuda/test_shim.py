@@ -33,12 +33,17 @@ def hardware(monkeypatch: pytest.MonkeyPatch) -> Any:
     return pretend
 
 
-def test_gpus_are_numbered_and_old_ones_cannot_be_used(hardware: Any) -> None:
-    hardware([SimpleNamespace(name=b"RTX", compute_capability=(8, 6)), SimpleNamespace(name="Old", compute_capability=(6, 1))])
+def gpu(name: str | bytes, capability: tuple[int, int], concurrent: int = 1) -> SimpleNamespace:
+    return SimpleNamespace(name=name, compute_capability=capability, CONCURRENT_MANAGED_ACCESS=concurrent)
+
+
+def test_gpus_are_numbered_and_some_cannot_be_used(hardware: Any) -> None:
+    hardware([gpu(b"RTX", (8, 6)), gpu("Old", (6, 1)), gpu("WSL", (8, 6), 0)])
     gpus, trouble = shim.found()
     assert trouble == ""
     assert gpus[0] == shim.Found(0, "RTX", (8, 6))
     assert gpus[1].trouble == "expected compute capability 7.5 or newer"
+    assert gpus[2].trouble == "its driver lets the host and kernels use managed memory only in turn, as in WSL"
 
 
 @pytest.mark.parametrize(("gpus", "trouble"), [

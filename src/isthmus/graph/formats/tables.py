@@ -333,7 +333,7 @@ def open_object(what: Any, options: ReadOptions) -> EdgeSource:
 
     if is_ours(what) and not {"source", "target"} <= set(getattr(what, "columns", ())):  # the edges of a forest are edges
         raise OptionError(f"cannot read edges from {type(what).__name__}; {instead(what)}")
-    if lies_on_gpu(what) and not is_ours(what):
+    if not is_ours(what) and lies_on_gpu(what):
         what = to_host(what)
     if is_networkx(what):
         refuse_unused("a NetworkX graph", options, ("weight", "ids", "allow_negative"))

@@ -15,7 +15,8 @@ allow, and so finds every wait that is missing.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,6 +125,17 @@ class Card(ABC):
         """Memory of the device that nobody uses."""
 
 
+@contextmanager
+def memory_errors() -> Iterator[None]:
+    """Raise MemoryError for an error of the driver, whose class is numba-cuda's own, that says that memory is full."""
+    try:
+        yield
+    except Exception as error:
+        if "OUT_OF_MEMORY" in str(error):
+            raise MemoryError(str(error)) from error
+        raise
+
+
 class NumbaCard(Card):
     """A GPU through numba-cuda, or its simulator. Every thread of the host may use it."""
 
@@ -158,21 +170,16 @@ class NumbaCard(Card):
     def register(self, array: Array) -> Shared:
         if self._simulated or not array.size:  # the driver registers no empty array
             return Shared(array, array) if self._simulated else self.mapped(array)
-        with self._here():
+        with self._here(), memory_errors():
             registration = self._cuda.mapped(array)
-            (device,) = registration.__enter__()
+            device = registration.__enter__()
         self._registered[id(array)] = registration
         return Shared(array, device)
 
     def _made(self, make: Any, count: int, dtype: Any) -> Array:
         """An array, or MemoryError. The driver refuses to make an empty one."""
-        try:
-            with self._here():
-                made = make(max(1, count), dtype)
-        except Exception as error:
-            if "OUT_OF_MEMORY" in str(error):  # an error of the driver, whose class is numba-cuda's own
-                raise MemoryError(str(error)) from error
-            raise
+        with self._here(), memory_errors():
+            made = make(max(1, count), dtype)
         return made if count else made[:0]
 
     def managed(self, array: Array) -> Shared:
@@ -182,11 +189,18 @@ class NumbaCard(Card):
         return self._shared(self._cuda.managed_array, array)
 
     def _shared(self, make: Any, array: Array) -> Shared:
-        """A copy of an array; of an empty one, an entry. The host's view is a plain array, which the processor's kernels take as well."""
-        device = self._made(make, max(1, array.size), array.dtype)
-        host = np.asarray(device)[: array.size]
+        """A copy of an array; of an empty one, 8 bytes, which can be viewed as any type.
+
+        The host's view is a plain array, which the processor's kernels take as well. A mapped or managed array of numba-cuda has no views
+        of other types; the device array that wraps it does, and owns it.
+        """
+        made = self._made(make, array.size or -(-8 // array.dtype.itemsize), array.dtype)
+        host = np.asarray(made)[: array.size]
         host[:] = array
-        return Shared(host, device)
+        if self._simulated:
+            return Shared(host, made)
+        with self._here():
+            return Shared(host, self._cuda.as_cuda_array(made))
 
     def free(self, memory: Array | Shared) -> None:
         """Numba frees memory when the last reference to it goes; registrations end here."""
@@ -271,4 +285,6 @@ class NumbaCard(Card):
         if self._simulated:
             return SIMULATED_BYTES
         with self._here():
-            return int(self._cuda.current_context().get_memory_info().free)
+            context = self._cuda.current_context()
+            context.deallocations.clear()  # numba-cuda frees memory later, several arrays at once
+            return int(context.get_memory_info().free)

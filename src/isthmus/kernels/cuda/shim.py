@@ -84,8 +84,12 @@ def found() -> tuple[list[Found], str]:
 def of(number: int, gpu: Any) -> Found:
     name = gpu.name.decode() if isinstance(gpu.name, bytes) else str(gpu.name)
     capability = tuple(gpu.compute_capability)
-    old = capability < LEAST
-    return Found(number, name, capability, f"expected compute capability {LEAST[0]}.{LEAST[1]} or newer" if old else "")
+    trouble = ""
+    if capability < LEAST:
+        trouble = f"expected compute capability {LEAST[0]}.{LEAST[1]} or newer"
+    elif not gpu.CONCURRENT_MANAGED_ACCESS:
+        trouble = "its driver lets the host and kernels use managed memory only in turn, as in WSL"
+    return Found(number, name, capability, trouble)
 
 
 def reason(error: BaseException) -> str:
