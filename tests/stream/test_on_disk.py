@@ -196,23 +196,6 @@ def test_a_merge_that_fails_is_told_and_tried_again(store: Path, monkeypatch: py
         assert live.merges >= 1 and live.check() == {}
 
 
-def test_a_stream_that_is_closed_during_a_merge_leaves_nothing(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    draw, begun, plain = np.random.default_rng(1), threading.Event(), merging.in_order
-
-    def slow(*given: Any) -> Any:
-        begun.set()
-        time.sleep(0.05)
-        return plain(*given)
-
-    monkeypatch.setattr(merging, "in_order", slow)
-    with ist.open(store) as graph, ist.stream(graph, [ist.BFS(source=0)], memory="5%") as live:
-        live._merger._room = live._merger._due = 10_000
-        while not begun.is_set():
-            live.apply(**random_batch(draw, 100, 1100))
-    assert [path.name for path in store.parent.iterdir()] == ["g.isthmus"]
-    assert not [thread.name for thread in threading.enumerate() if thread.name == "isthmus-merge"]
-
-
 @pytest.mark.parametrize("merge_first", [True, False])
 def test_a_log_on_disk(store: Path, tmp_path: Path, merge_first: bool) -> None:
     """Opened again, the stream is where it was; a checkpoint is the new store under the changes."""
@@ -364,6 +347,7 @@ def test_closing_stops_a_merge(store: Path, monkeypatch: pytest.MonkeyPatch) -> 
         in_all = sum(1 for _ in merging.windows(overlay, 8))
     assert in_all > 20 and next(portions) < 10
     assert [path.name for path in store.parent.iterdir()] == ["g.isthmus"]
+    assert not [thread.name for thread in threading.enumerate() if thread.name == "isthmus-merge"]
 
 
 def test_closing_waits_for_a_batch_of_another_thread(store: Path) -> None:
