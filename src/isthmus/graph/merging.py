@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import IsthmusError, StoreError
-from isthmus.graph.files import Array
+from isthmus.graph.files import Array, remove_folder
 from isthmus.graph.graph import Graph
 from isthmus.graph.manifest import Manifest
 from isthmus.graph.overlay import Overlay
@@ -96,16 +95,14 @@ def in_order(overlay: Overlay, first: int, last: int, entries: list[Array]) -> l
     return [out, out_weights][: len(entries)]
 
 
-def scratch_store(
-    snapshot: OverlaySnapshot, reader: PatchedReader, folder: Path | None, stopped: Callable[[], bool] = never
-) -> Graph:
+def scratch_store(snapshot: OverlaySnapshot, reader: PatchedReader, folder: Path | None, stopped: Callable[[], bool] = never) -> Graph:
     """Write a snapshot into a new store without a name: its files are open, and vanish when they are closed or the process ends."""
     if folder is None:
         raise StoreError("there is no folder for a new store")
     sweep(folder)
     path = folder / f"{NAME}{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}"
     graph = merged(snapshot, reader, path, False, stopped)
-    shutil.rmtree(path, ignore_errors=True)
+    remove_folder(path)
     return graph
 
 
@@ -142,5 +139,5 @@ def sweep(folder: Path) -> None:
             continue
         for path in folder.glob(f"*{target.name}*"):
             if path != lock.path:
-                shutil.rmtree(path, ignore_errors=True)
+                remove_folder(path)
         lock.release()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
 from array import array
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +28,7 @@ from isthmus.graph.files import (
     fsync_folder,
     open_direct,
     refuse_address,
+    remove_folder,
     sync_or_undo,
     write_all,
 )  # fmt: skip
@@ -162,11 +162,14 @@ class StoreWriter:
         refuse_address(path, "a store")
         if Path(path).suffix != SUFFIX:
             raise OptionError(f"a store's name ends in {SUFFIX}: {path} does not")
-        if not self.target.parent.is_dir():
-            raise StoreError(f"{self.target.parent}: no such folder")
         self._overwrite = overwrite
         self._replaced_stays = False  # until the next writer removes it
-        self._check_target()
+        try:
+            if not self.target.parent.is_dir():
+                raise StoreError(f"{self.target.parent}: no such folder")
+            self._check_target()
+        except OSError as error:
+            raise StoreError(f"{self.target.parent}: cannot write here: {error.strerror}") from error
         self._lock = WriterLock(self.target)
         self._sections: dict[str, SectionFile] = {}
         self.folder: Path | None = self.target.with_name(f"{self._work_name}{os.getpid()}")
@@ -203,7 +206,7 @@ class StoreWriter:
                     os.rename(work / ASIDE, self.target)  # the writer was killed during an exchange in two steps
                 if work.is_symlink():
                     work.unlink()
-                shutil.rmtree(work, ignore_errors=True)
+                remove_folder(work)
 
     def section(self, name: str, dtype: Any, at_most: int) -> None:
         """Start a section, again if it was started before; `at_most` is unused here, since a file can grow."""
@@ -248,7 +251,7 @@ class StoreWriter:
     def _abandon(self) -> None:
         assert self.folder is not None
         if not self._replaced_stays:
-            shutil.rmtree(self.folder, ignore_errors=True)  # after an exchange it holds the replaced store
+            remove_folder(self.folder)  # after an exchange it holds the replaced store
         self._lock.release()
 
 
