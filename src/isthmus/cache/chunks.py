@@ -9,7 +9,8 @@ long its place is. `replace` goes from the lists held to those wanted:
 3. Wanted lists get places behind what the chunks hold, the hottest first.
 4. They are copied there: by `load` at once, or by `keep` when they next cross the link for the work itself.
 
-With `admit` a list gets its place only when it is read, so that `drop` is all that remains to be done between snapshots.
+With `admit` a list gets its place only when it is read. All that remains to be done between snapshots is then to `drop` lists, and to
+`move` those that have outgrown their places.
 
 Other chunks are not written to, except behind their last list and where a list is filled again. Lists that are longer than a chunk are
 left out, and so are those that find no room because others do not fill their chunks to the last entry.
@@ -98,13 +99,21 @@ class ChunkedLists:
             return
         dropped = np.zeros(self.count, np.int64) + dropped
         hot.drop_keys(keys, *self._index, self.chunk, dropped)
+        self._forget_members(dropped)
+        self._reclaim(dropped)
+
+    def _forget_members(self, dropped: Array) -> None:
+        """Chunks that have lost lists do not have them as members any more."""
         for chunk in np.flatnonzero(dropped).tolist():
             self.members[chunk] = self.members[chunk][self.begins[self.members[chunk]] >= 0]
+
+    def _reclaim(self, dropped: Array) -> None:
+        """Make space contiguous in and across chunks that have lost enough; `dropped`: entries of each that were lost just now."""
         self.lost += dropped
         touched = np.flatnonzero(self.lost > self.chunk // LOST)
         self._team.each(lambda k: self._compact(int(touched[k])), touched.size)
         self.lost[touched] = 0
-        self.moved = int(self.used[touched].sum())
+        self.moved += int(self.used[touched].sum())
         self._fill_across(touched)
 
     def _drop_unwanted(self, first: int, last: int) -> Array:
@@ -167,6 +176,31 @@ class ChunkedLists:
             self.members[chunk] = np.concatenate([self.members[chunk], placed[first:last].astype(np.uint32)])
         return placed
 
+    def move(self, keys: Array, sizes: Array) -> Array:
+        """Give lists that are held, each once, places of these sizes instead, as far as there is room; returns their keys.
+
+        What they hold moves along. Lists that find no room are dropped.
+        """
+        if not keys.size:
+            return keys
+        froms, lengths = self.begins[keys].astype(np.int64), self.sizes[keys].astype(np.int64)
+        left = np.zeros(self.count, np.int64)
+        np.add.at(left, froms // self.chunk, lengths)
+        self.begins[keys], self.sizes[keys] = -1, 0
+        self._forget_members(left)
+        self._place(keys, sizes)
+        stay = self.begins[keys] >= 0
+        self.held[keys[~stay]] = 0
+        keys, froms, lengths = keys[stay], froms[stay], lengths[stay]
+        self._copy(froms, self.begins[keys].astype(np.int64), lengths)
+        self.moved += int(lengths.sum())
+        self._reclaim(left)
+        return keys
+
+    def _copy(self, froms: Array, tos: Array, lengths: Array) -> None:
+        """Copy lists to places that none of them had."""
+        self._team.split(lambda a, b: hot.copy_lists(a, b, froms, tos, lengths, *self._arrays), froms.size)
+
     def load(self, keys: Array, offset: int, lists: tuple[Array, Array], targets: Array, weights: Array) -> None:
         """Fill the places of these keys, lists of a side whose keys begin at `offset`, from its far arrays."""
         given = (offset, *lists, targets, weights if self.weights is not None else targets[:0])
@@ -176,7 +210,7 @@ class ChunkedLists:
         self, keys: Array, groups: Array, changes: Any, offset: int, lists: tuple[Array, Array], targets: Array, weights: Array
     ) -> None:
         """Bring lists of these keys that have changed up to date; `groups` of `changes`, a batch's for one side, are theirs."""
-        given = (offset, changes.cuts, changes.others, changes.actions, changes.places, *lists)
+        given = (offset, changes.cuts, changes.others, changes.actions, changes.positions, *lists)
         far = (targets, weights if self.weights is not None else targets[:0])
         self._team.split(lambda a, b: hot.refresh(keys, groups, a, b, *given, *far, self.begins, self.held, *self._arrays), keys.size)
 

@@ -188,11 +188,11 @@ class HotSubgraph(Cache):
             own = changed[sides == k] - k * self.room
             lengths[sides == k] = each.ends[own] - each.begins[own]
         fits = (lengths > 0) & (lengths <= chunks.sizes[changed])
-        gone = np.concatenate([cold, gone, changed[~fits]])
+        outgrew = ~fits & (lengths > 0) & (lengths <= chunks.chunk)
+        gone = np.concatenate([cold, gone, changed[~fits & ~outgrew]])
         chunks.wanted[gone] = 0
         chunks.drop(gone)
-        chosen = ~fits & (lengths > 0) & (lengths <= chunks.chunk)
-        return np.concatenate([changed[fits], chunks.admit(changed[chosen], self._with_slack(lengths[chosen]))])
+        return np.concatenate([changed[fits], chunks.move(changed[outgrew], self._with_slack(lengths[outgrew]))])
 
     def _coldest(self, capacity: int) -> Array:
         """Keys of the coldest lists that are held; without them, the others take at most `capacity` entries."""
@@ -200,7 +200,11 @@ class HotSubgraph(Cache):
         levels, lengths = hot.levels_of(keys, self.hotness, self.chunks.sizes), self.chunks.sizes[keys]
         upwards = np.cumsum(np.bincount(levels, lengths, hot.LEVELS)[::-1])  # entries of the highest levels
         fits = int(np.searchsorted(upwards, capacity, "right"))  # so many levels fit
-        return np.asarray(keys[levels < hot.LEVELS - fits])
+        cold = levels < hot.LEVELS - fits
+        if fits < hot.LEVELS:  # of the next one, lists in the first chunks stay
+            some = np.flatnonzero(levels == hot.LEVELS - 1 - fits)
+            cold[some] = np.cumsum(lengths[some], dtype=np.int64) > capacity - (upwards[fits - 1] if fits else 0)
+        return np.asarray(keys[cold])
 
     def fill(self, lists: Sequence[Lists]) -> Array:
         """Give the shortest lists that are not held places, as far as there is room besides what some periods read; returns their keys."""
