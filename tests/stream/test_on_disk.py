@@ -373,7 +373,7 @@ def test_closing_waits_for_a_batch_of_another_thread(store: Path) -> None:
 
 
 def test_runs_and_lists_beside_batches_and_merges_see_one_batch(store: Path) -> None:
-    """Every batch gives vertex 0 another neighbour for one that it had; whoever reads meanwhile, also while a merge is taken over, finds 40."""
+    """Every batch gives vertex 0 another neighbour for one that it had: a reader finds 40, also while a merge is taken over."""
     draw, wrong, over = np.random.default_rng(1), list[Any](), threading.Event()
 
     def look(found: Any) -> None:
