@@ -29,6 +29,7 @@ from isthmus.link.list_mover import ListMover
 
 CHUNKS = 128  # Grapin: 32 MB of 4 GB
 LOST = 16  # a chunk is compacted when it has lost this part of its entries
+ROUNDS = 8  # in which lists that have outgrown their places move
 FEWEST = 8  # where a chunk must be larger to have room for the longest list
 
 
@@ -97,7 +98,9 @@ class ChunkedLists:
         self.moved = 0
         if not self.count:
             return
-        dropped = np.zeros(self.count, np.int64) + dropped
+        self._drop_keys(keys, np.zeros(self.count, np.int64) + dropped)
+
+    def _drop_keys(self, keys: Array, dropped: Array) -> None:
         hot.drop_keys(keys, *self._index, self.chunk, dropped)
         self._forget_members(dropped)
         self._reclaim(dropped)
@@ -107,10 +110,10 @@ class ChunkedLists:
         for chunk in np.flatnonzero(dropped).tolist():
             self.members[chunk] = self.members[chunk][self.begins[self.members[chunk]] >= 0]
 
-    def _reclaim(self, dropped: Array) -> None:
-        """Make space contiguous in and across chunks that have lost enough; `dropped`: entries of each that were lost just now."""
+    def _reclaim(self, dropped: Array, least: int | None = None) -> None:
+        """Make space contiguous in and across chunks that have lost more than so many entries; `dropped`: those lost just now."""
         self.lost += dropped
-        touched = np.flatnonzero(self.lost > self.chunk // LOST)
+        touched = np.flatnonzero(self.lost > (self.chunk // LOST if least is None else least))
         self._team.each(lambda k: self._compact(int(touched[k])), touched.size)
         self.lost[touched] = 0
         self.moved += int(self.used[touched].sum())
@@ -179,10 +182,23 @@ class ChunkedLists:
     def move(self, keys: Array, sizes: Array) -> Array:
         """Give lists that are held, each once, places of these sizes instead, as far as there is room; returns their keys.
 
-        What they hold moves along. Lists that find no room are dropped.
+        What they hold moves along. Lists that find no room are dropped. The space that some leave is for the next ones.
         """
-        if not keys.size:
-            return keys
+        order = np.argsort(-sizes, kind="stable")  # short lists find room anywhere
+        keys, sizes = keys[order], sizes[order]
+        stayed = []
+        for _ in range(ROUNDS):
+            count = int(np.searchsorted(np.cumsum(sizes), self.capacity - int(self.used.sum()), "right"))
+            stayed.append(self._move_some(keys[:count], sizes[:count], count == keys.size))
+            keys, sizes = keys[count:], sizes[count:]
+            if not count or not keys.size:
+                break
+        self.wanted[keys] = 0
+        self._drop_keys(keys, np.zeros(self.count, np.int64))
+        return np.concatenate(stayed)
+
+    def _move_some(self, keys: Array, sizes: Array, last: bool) -> Array:
+        """Move lists for which there is room in all, if not in one chunk. Unless they are the last, all the space they leave is reclaimed."""
         froms, lengths = self.begins[keys].astype(np.int64), self.sizes[keys].astype(np.int64)
         left = np.zeros(self.count, np.int64)
         np.add.at(left, froms // self.chunk, lengths)
@@ -194,7 +210,7 @@ class ChunkedLists:
         keys, froms, lengths = keys[stay], froms[stay], lengths[stay]
         self._copy(froms, self.begins[keys].astype(np.int64), lengths)
         self.moved += int(lengths.sum())
-        self._reclaim(left)
+        self._reclaim(left, None if last else 0)
         return keys
 
     def _copy(self, froms: Array, tos: Array, lengths: Array) -> None:

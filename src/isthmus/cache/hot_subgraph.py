@@ -16,8 +16,8 @@ Where the paper leaves a choice:
   needs it, up to an eighth.
 - In a run on one snapshot new lists are copied when they next cross the link for the work itself, as the vertex cache does. A stream
   loads them when its snapshot advances, as published, or keeps them when they are read (`on_read`). Then a list that is read several
-  times in one batch crosses once, and a period's end only makes room. Lists that have changed are patched where they are: the changed
-  arcs cross in any case. Before anything is hot, the shortest lists are kept.
+  times in one batch crosses once, and a period's end only makes room. Lists that have changed are patched: the changed arcs cross in any
+  case. Those that outgrow their places move to larger ones with what they hold. Before anything is hot, the shortest lists are kept.
 
 Lists of both sides may share one cache: the key of vertex v's list is v plus a multiple of the number of vertices that there is room for.
 """
@@ -44,7 +44,7 @@ from isthmus.link.list_mover import ListMover
 
 LEAST_SPARE, MOST_SPARE = 32, 2  # parts of the memory that are free for lists that the next period reads
 AT_ONCE = 4  # periods that room is made for at once, as it takes a pass over all lists
-SLACK = 16  # the place of a list that is kept on reading is larger by this part, so that most changes leave it where it is
+SLACK, SHORT = 8, 3  # the place of a list that is kept on reading is larger by this part and an entry, from so many entries on
 MEMBER_BYTES = 4 + 4 + 4  # of a list that is held, to rank it: key, hotness and length
 VERTEX_BYTES = 23  # hotness, place (up to 8 bytes), length, place among its chunk's members; held, wanted and missed: a byte each
 
@@ -216,8 +216,8 @@ class HotSubgraph(Cache):
         return chunks.admit(keys, self._with_slack(lengths[keys]))
 
     def _with_slack(self, lengths: Array) -> Array:
-        """Sizes of places in which lists can grow a little."""
-        return np.asarray(np.minimum(lengths + lengths // SLACK, self.chunks.chunk))
+        """Sizes of places in which lists can grow a little, so that most changes leave them where they are."""
+        return np.asarray(np.minimum(lengths + np.where(lengths >= SHORT, 1 + lengths // SLACK, 0), self.chunks.chunk))
 
     def _lengths(self, lists: Sequence[Lists]) -> Array:
         lengths = np.zeros(self.hotness.size, np.uint32)
