@@ -198,7 +198,7 @@ class ChunkedLists:
         return np.concatenate(stayed)
 
     def _move_some(self, keys: Array, sizes: Array, last: bool) -> Array:
-        """Move lists for which there is room in all, if not in one chunk. Unless they are the last, all the space they leave is reclaimed."""
+        """Move lists for which there is room, though perhaps not in one chunk. If others follow, all the space they leave is reclaimed."""
         froms, lengths = self.begins[keys].astype(np.int64), self.sizes[keys].astype(np.int64)
         left = np.zeros(self.count, np.int64)
         np.add.at(left, froms // self.chunk, lengths)
