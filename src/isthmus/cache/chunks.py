@@ -18,6 +18,7 @@ left out, and so are those that find no room because others do not fill their ch
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -90,39 +91,41 @@ class ChunkedLists:
         `lengths` of all lists now, by key; `changed`: keys of lists that are not as they were when they were filled.
         """
         parts = self._team.split(self._drop_unwanted, self.begins.size) if self.count else []
-        self.drop(changed, sum(parts))
+        self.drop(changed, parts)
         return self._allocate(lengths, hotness)
 
-    def drop(self, keys: Array, dropped: Any = 0) -> None:
-        """Drop these lists, and reclaim their space; `dropped`: entries of each chunk that were dropped already."""
+    def drop(self, keys: Array, before: Sequence[Array] = ()) -> None:
+        """Drop these lists, each named once, and reclaim their space; `before`: entries of each chunk that were dropped already."""
         self.moved = 0
         if not self.count:
             return
-        self._drop_keys(keys, np.zeros(self.count, np.int64) + dropped)
+        dropped = sum([*before, *self._team.split(lambda a, b: self._drop_keys(keys[a:b]), keys.size)], np.zeros(self.count, np.int64))
+        self._reclaim(dropped, self.chunk // LOST)
 
-    def _drop_keys(self, keys: Array, dropped: Array) -> None:
-        hot.drop_keys(keys, *self._index, self.chunk, dropped)
-        self._forget_members(dropped)
-        self._reclaim(dropped)
-
-    def _forget_members(self, dropped: Array) -> None:
-        """Chunks that have lost lists do not have them as members any more."""
-        for chunk in np.flatnonzero(dropped).tolist():
-            self.members[chunk] = self.members[chunk][self.begins[self.members[chunk]] >= 0]
-
-    def _reclaim(self, dropped: Array, least: int | None = None) -> None:
-        """Make space contiguous in and across chunks that have lost more than so many entries; `dropped`: those lost just now."""
+    def _reclaim(self, dropped: Array, least: int) -> None:
+        """Make space contiguous in and across chunks that have lost more than `least` entries; `dropped`: those lost just now."""
         self.lost += dropped
-        touched = np.flatnonzero(self.lost > (self.chunk // LOST if least is None else least))
+        compacted = self.lost > least
+        touched, others = np.flatnonzero(compacted), np.flatnonzero((dropped > 0) & ~compacted)
+        self._team.each(lambda k: self._forget_dropped(int(others[k])), others.size)
         self._team.each(lambda k: self._compact(int(touched[k])), touched.size)
         self.lost[touched] = 0
         self.moved += int(self.used[touched].sum())
         self._fill_across(touched)
 
+    def _drop_keys(self, keys: Array) -> Array:
+        dropped = np.zeros(self.count, np.int64)
+        hot.drop_keys(keys, *self._index, self.chunk, dropped)
+        return dropped
+
     def _drop_unwanted(self, first: int, last: int) -> Array:
         dropped = np.zeros(self.count, np.int64)
         hot.drop_unwanted(first, last, self.wanted, *self._index, self.chunk, dropped)
         return dropped
+
+    def _forget_dropped(self, chunk: int) -> None:
+        members = self.members[chunk]
+        self.members[chunk] = members[self.begins[members] >= 0]
 
     def _compact(self, chunk: int) -> None:
         """Within a chunk: move the lists that are left to its front."""
@@ -194,7 +197,7 @@ class ChunkedLists:
             if not count or not keys.size:
                 break
         self.wanted[keys] = 0
-        self._drop_keys(keys, np.zeros(self.count, np.int64))
+        self._reclaim(self._drop_keys(keys), self.chunk // LOST)
         return np.concatenate(stayed)
 
     def _move_some(self, keys: Array, sizes: Array, last: bool) -> Array:
@@ -203,14 +206,15 @@ class ChunkedLists:
         left = np.zeros(self.count, np.int64)
         np.add.at(left, froms // self.chunk, lengths)
         self.begins[keys], self.sizes[keys] = -1, 0
-        self._forget_members(left)
+        members = np.flatnonzero(left)
+        self._team.each(lambda k: self._forget_dropped(int(members[k])), members.size)
         self._place(keys, sizes)
         stay = self.begins[keys] >= 0
         self.held[keys[~stay]] = 0
         keys, froms, lengths = keys[stay], froms[stay], lengths[stay]
         self._copy(froms, self.begins[keys].astype(np.int64), lengths)
         self.moved += int(lengths.sum())
-        self._reclaim(left, None if last else 0)
+        self._reclaim(left, self.chunk // LOST if last else 0)
         return keys
 
     def _copy(self, froms: Array, tos: Array, lengths: Array) -> None:
