@@ -51,8 +51,8 @@ class Numbers(SimpleNamespace):
 
 def program(weights: bool = False, **changes: Any) -> Any:
     usual = {
-        "name": "search", "sides": ("out",), "state_bytes": 24, "solve_bytes": 16, "max_iter": None, "needs_spare_memory": False,
-        "follows_each_vertex_once": False, "reads_weights": lambda: weights, "table_bytes": lambda graph: 500,
+        "name": "search", "sides": ("out",), "state_bytes": 24, "solve_bytes": 16, "max_iter": None, "runs_again": False,
+        "needs_spare_memory": False, "follows_each_vertex_once": False, "reads_weights": lambda: weights, "table_bytes": lambda graph: 500,
     }  # fmt: skip
     return SimpleNamespace(**{**usual, **changes})
 
@@ -171,6 +171,7 @@ def split_by(recipe: Any, of: Any = None, memory: Any = "90%", model: Any = None
     ({"keeps": False}, {}, False),
     ({}, {"needs_spare_memory": True}, False),
     ({}, {"max_iter": 1}, False),  # one pass uses every edge once
+    ({}, {"max_iter": 1, "runs_again": True}, True),
     ({}, {"max_iter": 2}, True),
     ({"pages": True}, {"max_iter": 1}, True),
     ({}, {"follows_each_vertex_once": True}, True),  # partitions hold many vertices

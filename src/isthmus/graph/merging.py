@@ -19,6 +19,7 @@ from isthmus import sizes
 from isthmus.errors import IsthmusError, StoreError
 from isthmus.graph.files import Array, remove_folder
 from isthmus.graph.graph import Graph
+from isthmus.graph.lock_file import machine_key
 from isthmus.graph.manifest import Manifest
 from isthmus.graph.overlay import Overlay
 from isthmus.graph.overlay_snapshot import OverlaySnapshot
@@ -29,7 +30,7 @@ from isthmus.kernels import overlay as kernels
 
 NAME = ".merging-"  # of a store that is being written
 FRESH = 60  # seconds; a writer makes the file of its lock, takes the lock, and only then makes its folder
-LEFT = re.compile(rf"\.?({re.escape(NAME)}(\d+)-\w+{re.escape(SUFFIX)})(\..*)?")  # and of what its writer makes beside it
+LEFT = re.compile(rf"\.?({re.escape(NAME)}(\d+)-(?:(\w+)-)?\w+{re.escape(SUFFIX)})(\..*)?")  # process, machine; and what is made beside
 
 
 class MergeStopped(IsthmusError):
@@ -100,19 +101,21 @@ def scratch_store(snapshot: OverlaySnapshot, reader: PatchedReader, folder: Path
     if folder is None:
         raise StoreError("there is no folder for a new store")
     sweep(folder)
-    path = folder / f"{NAME}{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}"
+    path = folder / f"{NAME}{os.getpid()}-{machine_key()}-{secrets.token_hex(4)}{SUFFIX}"
     graph = merged(snapshot, reader, path, False, stopped)
     remove_folder(path)
     return graph
 
 
 def is_fresh_lock(path: Path) -> bool:
-    """Whether this is the lock of a merge that may just be taking it."""
+    """Whether this is the lock of a merge that may just be taking it. A process number means nothing on another machine."""
     match = LEFT.fullmatch(path.name)
     try:
-        return path.suffix == ".lock" and time.time() - path.stat().st_mtime < FRESH and (match is None or is_alive(int(match[2])))
+        if path.suffix != ".lock" or time.time() - path.stat().st_mtime >= FRESH:
+            return False
     except OSError:  # gone
         return True
+    return match is None or match[3] not in (None, machine_key()) or is_alive(int(match[2]))
 
 
 def is_alive(process: int) -> bool:

@@ -6,8 +6,6 @@ writes the manifest and renames the store into place; an existing store is excha
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 from array import array
 from dataclasses import replace
@@ -32,6 +30,7 @@ from isthmus.graph.files import (
     sync_or_undo,
     write_all,
 )  # fmt: skip
+from isthmus.graph.lock_file import LockFile
 from isthmus.graph.manifest import NAME, Manifest, Section
 from isthmus.graph.sealing import digest
 from isthmus.graph.store import CHECKSUMS, SUFFIX, MemoryStore, Store
@@ -122,33 +121,11 @@ def write_synced(path: Path, data: bytes) -> None:
         raise StoreError(f"{path}: cannot write: {error.strerror}") from error
 
 
-class WriterLock:
-    """A lock that allows one writer per path. Releasing it removes the lock file; a killed writer leaves no lock."""
+class WriterLock(LockFile):
+    """Allows one writer per path. Its file is beside the store."""
 
     def __init__(self, target: Path) -> None:
-        self.path = target.with_name(f".{target.name}.lock")
-        while True:
-            try:
-                self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-            except OSError as error:
-                raise StoreError(f"{target.parent}: cannot write here: {error.strerror}") from error
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                with contextlib.suppress(FileNotFoundError):
-                    if os.path.samestat(os.stat(self.path), os.fstat(self._file)):
-                        return
-            except BlockingIOError:
-                os.close(self._file)
-                raise StoreError(f"{target}: another process is writing this store") from None
-            except OSError as error:
-                os.close(self._file)
-                raise StoreError(f"{self.path}: cannot lock: {error.strerror}") from error
-            os.close(self._file)  # the last holder removed it between our open and our lock
-
-    def release(self) -> None:
-        with contextlib.suppress(OSError):  # the store may be complete, and the next writer removes the file
-            self.path.unlink()
-        os.close(self._file)
+        super().__init__(target.with_name(f".{target.name}.lock"), target, "writing this store")
 
 
 class StoreWriter:
@@ -215,6 +192,7 @@ class StoreWriter:
         self._sections[name] = SectionFile(self._store / name, dtype)
 
     def append(self, name: str, array: Array) -> None:
+        self._lock.renew()
         self._sections[name].append(array)
 
     def commit(self, manifest: Manifest) -> Store:
