@@ -32,6 +32,7 @@ def test_a_path(call: Any) -> None:
     assert (done.out, done.err) == ("ann\nbob\ncy\n", "2 edges, weight 3\n")
     done = call("path", "named.isthmus", "ann", "cy", "--weight", "--json")
     assert (done.json["path"], done.json["length"]) == (["ann", "bob", "cy"], 3)
+    assert done.json["run"]["result"] == {"length": 3}  # nothing about the vertices that the search did not come to
     assert call("path", "path.isthmus", 2, 2, "-q").out == "2\n"
     assert "every edge counts as 1" in call("path", "path.isthmus", 2, 3, "--weight").err
 
