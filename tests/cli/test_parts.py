@@ -72,6 +72,8 @@ def test_parts_become_stores(call: Any, monkeypatch: pytest.MonkeyPatch) -> None
     assert call("subgraph", "path.isthmus", "--vertices", "some.txt", "-o", "t.isthmus", "--json").json["edges"] == 1
     assert call("subgraph", "path.isthmus", "--vertices", "none.txt", "-o", "u.isthmus").code == 2
     assert call("subgraph", "path.isthmus", "--vertex", 99, "-o", "u.isthmus").code == 6
+    done = call("subgraph", "path.isthmus", "-o", "u.isthmus")
+    assert done.code == 2 and "expected the vertices to keep: --vertex" in done.err
     assert not Path("u.isthmus").exists()
 
 

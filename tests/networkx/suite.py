@@ -1,4 +1,4 @@
-"""Run NetworkX's own tests on the backend, and count. Not a pytest file: `make networkx` calls it.
+"""Run NetworkX's own tests on the backend, count, and list what did not run and why. Not a pytest file: `make networkx` calls it.
 
     python -m tests.networkx.suite [algorithms/tests/test_core.py ...]
 

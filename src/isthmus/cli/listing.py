@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from isthmus.cli import verbosity
 from isthmus.errors import OptionError
@@ -46,6 +46,21 @@ def aliases() -> dict[str, str]:
 LISTS: dict[str, Callable[[], str]] = {RECIPES: recipes, FORMATS: formats}
 
 
+def show_flags_alone(command: Any, ctx: Any) -> None:
+    """Help shows a flag without a type: it takes no value. Some versions of typer would write <bool> behind it."""
+    for parameter in command.get_params(ctx):
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+
+
+class Group(TyperGroup):
+    """A group of commands."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        show_flags_alone(self, ctx)
+        super().format_help(ctx, formatter)
+
+
 class Command(TyperCommand):
     """A command whose help may contain lists. An option that takes one value can be given once. All have --quiet and --verbose."""
 
@@ -67,4 +82,5 @@ class Command(TyperCommand):
             for mark, make in LISTS.items():
                 if mark in text:
                     parameter.help = text.replace(mark, make())  # type: ignore[attr-defined]
+        show_flags_alone(self, ctx)
         super().format_help(ctx, formatter)
