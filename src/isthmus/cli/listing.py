@@ -27,6 +27,11 @@ def recipes() -> str:
     return ", ".join(f"{name} ({words})" if words else name for name, words in catalogue("recipe").words().items())
 
 
+def recipes_beginning(incomplete: str) -> list[str]:
+    """Names of recipes, for completion."""
+    return [name for name in catalogue("recipe").words() if name.startswith(incomplete)]
+
+
 def formats() -> str:
     """`text (an edge list as text), ...`"""
     return ", ".join(f"{name} ({words})" if words else name for name, words in catalogue("format").words().items())
