@@ -83,7 +83,7 @@ def split_budget(
     if share:
         wanted = int(edge_bytes * parse_share(share[1]))
         if wanted < least_edges:
-            notes.append(f"{share[0].strip()} is below the minimum for this graph; using {format_size(least_edges)}")
+            notes.append(f"{share[0].strip()} is below the minimum for this graph; using {format_size(least_edges)} for edges")
         budget = vertex + max(wanted, least_edges)
     else:
         budget = min(int(available() * DEFAULT_SHARE), device_bytes or sys.maxsize) if memory is None else parse_size(memory)
