@@ -125,7 +125,7 @@ class ChunkedLists:
 
     def _forget_dropped(self, chunk: int) -> None:
         members = self.members[chunk]
-        self.members[chunk] = members[self.begins[members] >= 0]
+        self.members[chunk] = members[: hot.still_placed(members, self.begins)]
 
     def _compact(self, chunk: int) -> None:
         """Within a chunk: move the lists that are left to its front."""

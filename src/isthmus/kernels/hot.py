@@ -145,6 +145,17 @@ def shift(targets: Any, weights: Any, weighted: Any, begin: Any, to: Any, size: 
 
 
 @kernel
+def still_placed(members: Any, begins: Any) -> Any:
+    """Move the members of one chunk that still have places to the front; returns how many there are."""
+    kept = int64(0)
+    for i in range(members.size):
+        if begins[int64(members[i])] >= 0:
+            members[kept] = members[i]
+            kept += 1
+    return kept
+
+
+@kernel
 def compact(members: Any, base: Any, begins: Any, sizes: Any, held: Any, targets: Any, weights: Any, weighted: Any) -> Any:
     """Move the lists of one chunk, in the order of their places, to its front; returns (how many there are, entries used)."""
     kept, at = int64(0), int64(base)
