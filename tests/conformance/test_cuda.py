@@ -160,7 +160,10 @@ def test_uploaded_rows_are_counted(card: LazyCard, tight: None) -> None:
 
 
 class ReadingCard(LazyCard):
-    """Counts the requests of 128 bytes by which warps read the rows of `push`, line by line, in targets and in weights of four bytes."""
+    """Counts the requests by which `push` reads its rows, in targets and in weights of four bytes.
+
+    Threads that share a row request whole lines of 128 bytes; a thread that has one for itself, entry by entry.
+    """
 
     requests = 0
 
@@ -171,14 +174,16 @@ class ReadingCard(LazyCard):
             run = work.do
 
             def counted() -> None:
-                self.requests += lines(*arguments[:7])
+                self.requests += requests(*arguments[:8])
                 run()
 
             work.do = counted
 
 
-def lines(kind: int, room: int, vertices: Any, begins: Any, weight_begins: Any, lengths: Any, counts: Any) -> int:
+def requests(kind: int, room: int, vertices: Any, begins: Any, weight_begins: Any, lengths: Any, counts: Any, width: int) -> int:
     rows = slice(kind * room, kind * room + int(counts[kind]))
+    if width == 1:
+        return 2 * int(lengths[rows].sum())
     first, last = begins[rows] * 4 // 128, ((begins[rows] + lengths[rows]) * 4 - 1) // 128
     return 2 * int((last - first + 1).sum())
 
