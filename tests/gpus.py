@@ -211,6 +211,7 @@ class TimedCard(LazyCard):
     read_rates: tuple[float, ...] = (1e8, 2e8, 3e8, 4e8)  # bytes per second, by sectors of a request
     edge_rate: float = 5e7
     fill_rate: float = 8e9
+    fault_seconds: float = 3e-5
 
     def clock(self) -> float:
         return self.now
@@ -228,6 +229,8 @@ class TimedCard(LazyCard):
         if work.name == "read_lines":
             _, lines, entries, *_ = work.arguments
             return self.latencies[2] + lines * entries * 4 / self.read_rates[entries // 8 - 1]
+        if work.name == "chase":
+            return self.latencies[2] + work.arguments[1] * self.fault_seconds
         if work.name == "push":
             return self.latencies[2] + work.arguments[5].sum() / self.edge_rate
         return self.latencies[2] + work.arguments[0].nbytes / self.fill_rate

@@ -15,6 +15,7 @@ from tests.gpus import LazyCard
 from tests.programs.ways import columns, skewed
 
 import isthmus as ist
+from isthmus.cache.cuda_partition_cache import CudaPartitionCache
 from isthmus.errors import BudgetError, OptionError
 from isthmus.kernels.atomics import atomic_add
 from isthmus.kernels.cuda import shim
@@ -160,6 +161,21 @@ def test_caches_that_outlive_a_run_let_go_of_its_memory(use: Any, graph: Any, re
             gc.collect()
             assert [mover for mover in movers if mover() is not None] == []
     assert len(movers) == 2
+
+
+@pytest.mark.parametrize(("policy", "memory"), [("auto", "60%"), ("scaph", "200%")])
+def test_partitions_that_stay_are_found_there(use: Any, policy: str, memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Core numbers follow edges of both sides, so recipes keep whole partitions."""
+    directed = ist.read(columns(skewed()), vertices=400, directed=True)
+    card, kept = use(), []
+    copy = CudaPartitionCache._copy
+    monkeypatch.setattr(CudaPartitionCache, "_copy", lambda *given: kept.append(given[-1]) or copy(*given))
+    how = {**HOW, "policy": policy, "memory": memory, "threads": 1}
+    result = ist.core_number(directed, **how)
+    assert np.array_equal(result.filled(), ist.core_number(directed, device="cpu").filled())
+    assert result.summary()["cache"]["hit_edges"] > 0 and sum(kept) > 0
+    assert result.summary()["cache"] == ist.core_number(directed, **{**how, "device": "model:rtx2080ti"}).summary()["cache"]
+    assert card.held == {}
 
 
 def test_memory_is_freed_after_an_error_in_the_middle(use: Any, graph: Any) -> None:
