@@ -222,3 +222,16 @@ def test_the_simulator_gives_the_oracles_answer(case: Any, name: str, tight: Non
 @pytest.mark.parametrize("case", ["skewed-real"], indirect=True)
 def test_the_simulator_has_caches(case: Any, recipe: str, budget: str, tight: None) -> None:
     assert assert_way(case, "sssp", (recipe, budget, "natural")).summary()["cache"]["hit_edges"] > 0
+
+
+@simulator
+@pytest.mark.parametrize("recipe", ["filter", "subway", "emogi"])
+@pytest.mark.parametrize("case", ["skewed-real"], indirect=True)
+def test_the_simulator_reads_from_disk(case: Any, recipe: str, tight: None, sized: Any) -> None:
+    """Whole partitions, and lists that the host packs, through page-locked buffers (`link/cuda_disk.py`)."""
+    sized(pinned=4096)
+    graph, expected = case.graphs["natural store"], case.graphs["natural memory"]
+    source = 0
+    found = ist.sssp(graph, source, device="cuda:0", policy=recipe, memory="1%", threads=2, far="disk")
+    assert np.array_equal(found.filled(), ist.sssp(expected, source, device="cpu").filled())
+    assert [note for note in found.trace.notes if note.startswith("edges are read from disk through")]
