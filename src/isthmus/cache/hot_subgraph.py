@@ -181,7 +181,7 @@ class HotSubgraph(Cache):
         cold = self._coldest(self.capacity - min(AT_ONCE * spare, self.capacity // MOST_SPARE)) if full else changed[:0]
         chunks.wanted[cold] = 0
         stays = (chunks.wanted[changed] != 0) & (chunks.held[changed] != 0)
-        gone, changed = changed[~stays], changed[stays]
+        gone, changed = changed[(chunks.wanted[changed] != 0) & ~stays], changed[stays]
         sides = changed // self.room
         lengths = np.zeros(changed.size, np.int64)
         for k, each in enumerate(lists):
@@ -196,11 +196,15 @@ class HotSubgraph(Cache):
 
     def _coldest(self, capacity: int) -> Array:
         """Keys of the coldest lists that are held; without them, the others take at most `capacity` entries."""
-        keys = np.concatenate(self.chunks.members).astype(np.int64)
-        levels, lengths = hot.levels_of(keys, self.hotness, self.chunks.sizes), self.chunks.sizes[keys]
-        upwards = np.cumsum(np.bincount(levels, lengths, hot.LEVELS)[::-1])  # entries of the highest levels
+        parts = self._team.split(self._levels, self.chunks.count)
+        upwards = np.cumsum(sum(entries for _, _, entries in parts)[::-1])  # entries of the highest levels
         fits = int(np.searchsorted(upwards, capacity, "right"))  # so many levels fit
-        return np.asarray(keys[levels < hot.LEVELS - fits])
+        return np.concatenate([keys[levels < hot.LEVELS - fits] for keys, levels, _ in parts]).astype(np.int64)
+
+    def _levels(self, first: int, last: int) -> tuple[Array, Array, Array]:
+        """The lists that some chunks hold, their levels, and the entries at each level."""
+        keys = np.concatenate(self.chunks.members[first:last])
+        return keys, *hot.levels_of(keys, self.hotness, self.chunks.sizes)
 
     def fill(self, lists: Sequence[Lists]) -> Array:
         """Give the shortest lists that are not held places, as far as there is room besides what some periods read; returns their keys."""
