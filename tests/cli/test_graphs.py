@@ -198,6 +198,9 @@ def test_notes_name_the_flags_and_come_once(call: Any) -> None:
 def test_mistakes_in_the_words_point_to_the_help(call: Any) -> None:
     assert call("generate", "rmat", "--scale", "3").err.endswith("(see isthmus generate rmat --help)\n")
     assert call("frobnicate").err.endswith("(see isthmus --help)\n")
+    done = call("ingest", "a.txt", "b.txt", "-o", "g.isthmus")
+    assert done.code == 2 and "write a pattern in quotes: 'edges-*.csv'" in done.err
+    assert "expected a file, as some inputs are read twice, got standard input" in call("ingest", "-", "-o", "g.isthmus").err
 
 
 def test_damage_is_named_and_exits_with_4(call: Any) -> None:
@@ -232,7 +235,7 @@ def test_help_and_version(call: Any) -> None:
     for command in (["-h"], ["generate", "--help"], ["generate", "rmat", "-h"], ["ingest", "-h"], ["info", "-h"], ["verify", "-h"]):
         outcome = call(*command)
         assert (outcome.code, outcome.err) == (0, "")
-        assert "Usage: isthmus" in outcome.out
+        assert "Usage: isthmus" in outcome.out and "<bool>" not in outcome.out
     for kind, option in {"rmat": "--scale", "uniform": "--edges", "grid": "--rows", "path": "--vertices", "star": "--vertices"}.items():
         text = call("generate", kind, "--help").out
         assert all(word in text for word in (option, "--output", "--seed", "--weights", "--memory", "--overwrite", "--json"))

@@ -32,6 +32,7 @@ def test_a_path(call: Any) -> None:
     assert (done.out, done.err) == ("ann\nbob\ncy\n", "2 edges, weight 3\n")
     done = call("path", "named.isthmus", "ann", "cy", "--weight", "--json")
     assert (done.json["path"], done.json["length"]) == (["ann", "bob", "cy"], 3)
+    assert done.json["run"]["result"] == {"length": 3}  # nothing about the vertices that the search did not come to
     assert call("path", "path.isthmus", 2, 2, "-q").out == "2\n"
     assert "every edge counts as 1" in call("path", "path.isthmus", 2, 3, "--weight").err
 
@@ -71,6 +72,8 @@ def test_parts_become_stores(call: Any, monkeypatch: pytest.MonkeyPatch) -> None
     assert call("subgraph", "path.isthmus", "--vertices", "some.txt", "-o", "t.isthmus", "--json").json["edges"] == 1
     assert call("subgraph", "path.isthmus", "--vertices", "none.txt", "-o", "u.isthmus").code == 2
     assert call("subgraph", "path.isthmus", "--vertex", 99, "-o", "u.isthmus").code == 6
+    done = call("subgraph", "path.isthmus", "-o", "u.isthmus")
+    assert done.code == 2 and "expected the vertices to keep: --vertex" in done.err
     assert not Path("u.isthmus").exists()
 
 

@@ -77,4 +77,5 @@ def completed(line: str) -> list[str]:
 def test_completion() -> None:
     assert {"run", "path", "ego-graph"} <= set(completed("isthmus "))
     assert completed("isthmus run pa") == ["pagerank"]
+    assert completed("isthmus run bfs g.isthmus --policy h") == ["hytgraph"]
     assert "--source" in completed("isthmus run bfs --so")

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import isthmus as ist
+from isthmus.graph.lock_file import Holder
 from isthmus.stream import log as logs
+from isthmus.stream.logged import LOCK
 
 BATCHES = 8
 OPENED = 20  # times, at most, in one process
@@ -37,12 +39,13 @@ class Scenario:
 
 
 def torn(folder: Path) -> None:
-    """What a killed writer leaves: the beginning of a frame, and of a checkpoint."""
+    """What a killed writer leaves: the beginning of a frame, and of a checkpoint, and its lock file."""
     last = sorted(folder.glob("log-*"))[-1]
     with last.open("ab") as file:
         file.write(last.read_bytes()[-60:-10])
     (folder / "writing" / "graph.isthmus").mkdir(parents=True)
     (folder / ".stream.json.1.tmp").write_text("{")
+    (folder / LOCK).write_bytes(Holder.this().encode())
 
 
 def merge_soon(live: Any) -> None:

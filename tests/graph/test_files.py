@@ -13,7 +13,7 @@ import pytest
 
 from isthmus.errors import StoreError
 from isthmus.graph import files
-from isthmus.graph.files import BLOCK, Scratch, aligned_empty, open_direct, padded, read_into, whole_blocks, write_all
+from isthmus.graph.files import BLOCK, Scratch, aligned_empty, open_direct, padded, read_into, remove_folder, whole_blocks, write_all
 
 CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL
 
@@ -21,6 +21,21 @@ CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL
 @pytest.mark.parametrize(("size", "expected"), [(0, 0), (1, BLOCK), (BLOCK, BLOCK), (BLOCK + 1, 2 * BLOCK), (2**40 + 1, 2**40 + BLOCK)])
 def test_padded(size: int, expected: int) -> None:
     assert padded(size) == expected
+
+
+def test_a_folder_is_removed_as_far_as_that_is_possible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(descriptor: int) -> Any:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    folder = tmp_path / "here"
+    folder.mkdir()
+    (folder / "file").touch()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fstat", fails)
+        remove_folder(folder)
+    remove_folder(folder)
+    remove_folder(folder)
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("count", [0, 1, 511, 512, 513, 5000])

@@ -16,6 +16,7 @@ import isthmus as ist
 from isthmus.errors import StoreError
 from isthmus.graph import merging
 from isthmus.graph.change import Edits
+from isthmus.graph.lock_file import Holder
 from isthmus.graph.overlay_graph import OverlayGraph
 from isthmus.graph.verify import verify
 from isthmus.graph.writer import WriterLock
@@ -90,6 +91,7 @@ import isthmus as ist
 from isthmus import sizes
 from isthmus.graph import merging
 from isthmus.graph.change import Edits
+from isthmus.graph.lock_file import Holder
 from isthmus.graph.overlay_graph import OverlayGraph
 
 plain, calls = merging.{function}, iter(range(10**6))
@@ -164,6 +166,31 @@ def test_a_fresh_lock_of_a_process_that_has_ended_is_removed(tmp_path: Path) -> 
     lock.touch()
     merging.sweep(tmp_path)
     assert not lock.exists()
+
+
+def test_a_fresh_lock_of_another_machine_is_left_though_its_process_number_is_free_here(tmp_path: Path) -> None:
+    process = subprocess.Popen(["true"])
+    process.wait()
+    lock = tmp_path / f".{merging.NAME}{process.pid}-0123abcd-ef.isthmus.lock"
+    lock.touch()
+    merging.sweep(tmp_path)
+    assert lock.exists() and merging.LEFT.fullmatch(lock.name), "it may just be taking it"
+    os.utime(lock, (0, 0))
+    merging.sweep(tmp_path)
+    assert not lock.exists()
+
+
+def test_a_merge_on_another_machine_is_left_alone_until_its_lock_is_old(changed: Any, tmp_path: Path) -> None:
+    """Where flock does not reach other machines, only the file says so."""
+    other = tmp_path / f"{merging.NAME}{os.getpid()}-0123abcd-ef.isthmus"
+    work, lock = tmp_path / f".{other.name}.tmp-1", tmp_path / f".{other.name}.lock"
+    work.mkdir()
+    lock.write_bytes(Holder("otherhost", "1-2-3", os.getpid()).encode())
+    changed.merge()
+    assert work.is_dir() and lock.exists()
+    os.utime(lock, (0, 0))
+    merging.sweep(tmp_path)
+    assert left(tmp_path) == []
 
 
 def test_a_graph_in_another_order_is_saved_though_its_folder_cannot_be_written_to(changed: Any, tmp_path: Path) -> None:

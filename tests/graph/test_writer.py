@@ -174,6 +174,15 @@ def test_names_and_folders(tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
+def test_a_folder_that_cannot_be_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(self: Path) -> bool:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(Path, "is_dir", fails)
+    with pytest.raises(StoreError, match="cannot write here: Input/output error"):
+        StoreWriter(tmp_path / "g.isthmus")
+
+
 @pytest.mark.parametrize("name", ["g.isthmus", "[a]*?.isthmus", "with space.isthmus", "-o.isthmus", "ü\n.isthmus"])
 def test_odd_names(tmp_path: Path, name: str) -> None:
     work = tmp_path / f".{name}.tmp-1"

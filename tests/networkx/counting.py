@@ -28,6 +28,7 @@ class Counting:
     def __init__(self) -> None:
         self.now = ""
         self.outcomes: dict[str, str] = {}
+        self.reasons: dict[str, str] = {}  # why tests were skipped or failed as expected, and whole files were skipped
         self.called: dict[str, set[str]] = {}
         self.refused: Counter[str] = Counter()
 
@@ -39,9 +40,18 @@ class Counting:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         outcome = "xfailed" if report.skipped and hasattr(report, "wasxfail") else report.outcome
         self.outcomes[report.nodeid] = max(self.outcomes.get(report.nodeid, "passed"), outcome, key=RANKS.index)
+        if report.skipped:
+            self.reasons[report.nodeid] = why(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.skipped:
+            self.reasons[report.nodeid] = why(report)
 
     def pytest_sessionfinish(self) -> None:
-        kept = {"outcomes": self.outcomes, "called": {name: sorted(tests) for name, tests in self.called.items()}, "refused": self.refused}
+        kept = {
+            "outcomes": self.outcomes, "reasons": self.reasons, "refused": self.refused,
+            "called": {name: sorted(tests) for name, tests in self.called.items()},
+        }  # fmt: skip
         Path(os.environ["ISTHMUS_COUNTS"]).write_text(json.dumps(kept))
 
     def watched(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,6 +61,13 @@ class Counting:
             return function(*args, **given)
 
         return call
+
+
+def why(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """The reason of a skip or of an expected failure."""
+    if hasattr(report, "wasxfail"):
+        return str(report.wasxfail).removeprefix("reason: ")
+    return str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr).removeprefix("Skipped: ")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,4 +1,4 @@
-"""Run NetworkX's own tests on the backend, and count. Not a pytest file: `make networkx` calls it.
+"""Run NetworkX's own tests on the backend, count, and list what did not run and why. Not a pytest file: `make networkx` calls it.
 
     python -m tests.networkx.suite [algorithms/tests/test_core.py ...]
 
@@ -24,9 +24,13 @@ PLACE = Path(networkx.__file__).parent
 
 @dataclass
 class Counts:
-    """How NetworkX's tests ended. `called`: the tests that called each function of the backend; `refused`: calls that were refused."""
+    """How NetworkX's tests ended. `called`: the tests that called each function of the backend; `refused`: calls that were refused.
+
+    `reasons`: why tests, or whole files, were skipped or failed as expected.
+    """
 
     outcomes: dict[str, str]
+    reasons: dict[str, str]
     called: dict[str, list[str]]
     refused: dict[str, int]
     output: str
@@ -39,6 +43,11 @@ class Counts:
     def ours(self) -> set[str]:
         """The tests that called a function of the backend."""
         return {test for tests in self.called.values() for test in tests}
+
+    def explained(self) -> list[str]:
+        """A line for each file and reason: how many tests did not run, or failed as expected, and why."""
+        groups = Counter((test.split("::")[0], self.outcomes.get(test, "file skipped"), why) for test, why in self.reasons.items())
+        return [f"{count:3} {outcome:12} {file}: {why}" for (file, outcome, why), count in sorted(groups.items())]
 
 
 def run(files: list[str], seconds: float = 7200) -> Counts:
@@ -71,6 +80,7 @@ def main(files: list[str]) -> int:
     print(f"of these, tests that call functions of the backend: {shown(counts.of(counts.ours))}")
     for name, tests in sorted(counts.called.items()):
         print(f"  {name:42} {shown(counts.of(set(tests)))}")
+    print("skipped, or expected to fail, and why:", *(f"  {line}" for line in counts.explained()), sep="\n")
     print("calls that were left to NetworkX:")
     for reason, times in sorted(counts.refused.items()):
         print(f"  {times:5} {reason}")

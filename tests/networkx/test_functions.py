@@ -132,8 +132,10 @@ def test_ends_that_are_not_there() -> None:
     graph = nx.path_graph(3)
     with pytest.raises(nx.NodeNotFound):
         nx.has_path(graph, 0, 9, backend="isthmus")
-    with pytest.raises(nx.NodeNotFound):
+    with pytest.raises(nx.NodeNotFound, match="Target 9"):
         nx.shortest_path_length(graph, 0, 9, backend="isthmus")
+    with pytest.raises(nx.NodeNotFound, match="Source 8"):
+        nx.shortest_path_length(graph, 8, 9, backend="isthmus")
     with pytest.raises(nx.NetworkXNoPath):
         nx.dijkstra_path_length(graph, 0, 9, backend="isthmus")
     for function in (nx.descendants, nx.ancestors):
@@ -218,6 +220,7 @@ def test_triangles() -> None:
         same(function, graph, 7)
         with pytest.raises(nx.NetworkXError, match="Node 99 is not in the graph"):
             function(graph, 99, backend="isthmus")
+    assert str(nx.clustering(nx.path_graph(3), backend="isthmus")) == "{0: 0, 1: 0, 2: 0}"
     same(nx.average_clustering, graph)
     same(nx.average_clustering, graph, nodes)
     same(nx.average_clustering, nx.barbell_graph(4, 3), count_zeros=False)
@@ -288,5 +291,6 @@ def test_betweenness(kind: str) -> None:
     graph = GRAPHS[kind]
     for given in ({}, {"normalized": False}, {"endpoints": True}, {"k": 7, "seed": 5}, {"k": len(graph)}, {"k": 1, "seed": 1}):
         near(nx.betweenness_centrality, graph, **given)
-    with pytest.raises(ValueError, match="Sample larger than population"):
-        nx.betweenness_centrality(graph, k=1000, backend="isthmus")
+    for other in (graph, nx.Graph()):
+        with pytest.raises(ValueError, match="Sample larger than population"):
+            nx.betweenness_centrality(other, k=1000, backend="isthmus")

@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from isthmus.networkx.backend import FEW_EDGES
 from isthmus.networkx.weights import all_ones, as_weights
 
 
@@ -49,9 +50,12 @@ def test_all_ones() -> None:
 
 
 def test_networkx_computes_what_is_refused_if_it_may() -> None:
-    graph = nx.path_graph(3)
+    graph = nx.path_graph(FEW_EDGES + 1)  # large enough that the backend is asked first
     graph[0][1]["weight"] = Fraction(1, 2)
     with pytest.raises(NotImplementedError):
         nx.dijkstra_path_length(graph, 0, 2, backend="isthmus")
+    with pytest.raises(NotImplementedError):
+        nx.all_pairs_dijkstra_path_length(graph, backend="isthmus")  # at once, and not when the first node is asked for
     with nx.config(backend_priority=["isthmus"]):
         assert nx.dijkstra_path_length(graph, 0, 2) == Fraction(3, 2)
+        assert next(nx.all_pairs_dijkstra_path_length(graph))[1][2] == Fraction(3, 2)

@@ -18,6 +18,7 @@ from isthmus.stream.reads import Transfer
 from isthmus.stream.recipes import RECIPES, stream_recipe
 
 DEVICE = "model:a5000"
+ANSWER = ["Result", "Top vertices", "Distribution"]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def test_a_page_holds_the_numbers_of_all_recipes(found: Any, tmp_path: Path) -> 
     shown = " ".join(read.text)
     assert "Recipes of streams on g.isthmus" in shown and "5 batches, 1,000 changes" in shown and "device model:a5000, memory 10%" in shown
     assert found.advice in shown and "all recipes have the same sssp, bfs." in shown
-    assert titles(text) == ["Time", "Transfer", "Requests", "Hits"]
+    assert titles(text) == [*ANSWER, *ANSWER, "Time", "Transfer", "Requests", "Hits"]
     for recipe, run in found.runs.items():
         moved = run.transfer
         for figure in (
@@ -49,6 +50,31 @@ def test_a_page_holds_the_numbers_of_all_recipes(found: Any, tmp_path: Path) -> 
         assert sum(run.by_batch["bytes"]) == moved.bytes and sum(run.by_batch["modelled"]) == pytest.approx(moved.modelled)
     least = min(run.transfer.bytes for run in found.runs.values())
     assert f'best">{format_size(least)}</td>' in text
+
+
+def test_a_page_shows_the_answers_of_all_programs(found: Any, tmp_path: Path) -> None:
+    found.report(tmp_path / "all.html")
+    text = (tmp_path / "all.html").read_text(encoding="utf-8")
+    assert list(found.answers) == ["sssp", "bfs"]
+    for program, result in found.answers.items():
+        section = text[text.index(f"<h2>{program} after the last batch</h2>") :]
+        rows = result.summary()["result"]
+        assert f"<td>{rows['reached']:,}</td>" in section and found.summary()["answers"][program] == rows
+        for vertex, value in result.top(10):
+            assert f'<td>{vertex}</td><td class="number">{value:,}</td>' in section
+
+
+def test_answers_of_other_kinds(tmp_path: Path) -> None:
+    """Components are shown by their sizes, and answers by source by their largest values."""
+    graph = ist.read((np.arange(9), np.arange(1, 10)), directed=False)
+    table = {"op": ["delete"], "source": [3], "target": [4]}
+    programs = [ist.WeaklyConnectedComponents(), ist.MultiSourceBFS(sources=[0, 9])]
+    found = ist.compare_streams(graph, programs, table, device=DEVICE, policies=["auto"])
+    found.report(tmp_path / "kinds.html")
+    text = (tmp_path / "kinds.html").read_text()
+    check_alone(text, Reader(text))
+    assert "Largest components" in text and '<td>4</td><td class="number">6</td>' in text
+    assert "multi_source_bfs after the last batch" in text
 
 
 def compared(**runs: tuple[float, int, float]) -> StreamComparison:
@@ -96,7 +122,7 @@ def test_no_batches(tmp_path: Path) -> None:
     found.report(tmp_path / "none.html")
     text = (tmp_path / "none.html").read_text()
     check_alone(text, Reader(text))
-    assert "a graph in memory" in text and "no batches" in text and "<svg" not in text
+    assert "a graph in memory" in text and "no batches" in text and titles(text) == ANSWER
 
 
 def test_recipes_have_lines_of_their_own() -> None:

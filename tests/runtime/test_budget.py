@@ -51,8 +51,8 @@ class Numbers(SimpleNamespace):
 
 def program(weights: bool = False, **changes: Any) -> Any:
     usual = {
-        "name": "search", "sides": ("out",), "state_bytes": 24, "solve_bytes": 16, "max_iter": None, "needs_spare_memory": False,
-        "follows_each_vertex_once": False, "reads_weights": lambda: weights, "table_bytes": lambda graph: 500,
+        "name": "search", "sides": ("out",), "state_bytes": 24, "solve_bytes": 16, "max_iter": None, "runs_again": False,
+        "needs_spare_memory": False, "follows_each_vertex_once": False, "reads_weights": lambda: weights, "table_bytes": lambda graph: 500,
     }  # fmt: skip
     return SimpleNamespace(**{**usual, **changes})
 
@@ -143,12 +143,13 @@ def test_the_least_for_a_few_edges_is_all_of_them_and_room_to_align_them() -> No
     few = planned("100%", graph=Numbers(arcs=250))
     assert few.least == VERTEX + 1000 + 4 * 24 * 4096
     assert few.whole == max(few.least, VERTEX + 1000 + 16_000)
-    assert few.notes == ["100% is below the minimum for this graph; using 394 kB"]
+    assert few.notes == ["100% is below the minimum for this graph; using 394 kB for edges"]
 
 
 def test_a_share_of_exactly_the_least_needs_no_note() -> None:
     assert planned("50%", graph=Numbers(arcs=LEAST_EDGES // 2)).notes == []
-    assert planned(" 49 % ", graph=Numbers(arcs=LEAST_EDGES // 2)).notes == ["49 % is below the minimum for this graph; using 1.05 MB"]
+    blank = planned(" 49 % ", graph=Numbers(arcs=LEAST_EDGES // 2))
+    assert blank.notes == ["49 % is below the minimum for this graph; using 1.05 MB for edges"]
 
 
 @pytest.mark.parametrize(("edge_bytes", "most"), [(0, 1 << 20), (10**6, 10**6 + (1 << 20)), (10**9, 128 << 20)])
@@ -171,6 +172,7 @@ def split_by(recipe: Any, of: Any = None, memory: Any = "90%", model: Any = None
     ({"keeps": False}, {}, False),
     ({}, {"needs_spare_memory": True}, False),
     ({}, {"max_iter": 1}, False),  # one pass uses every edge once
+    ({}, {"max_iter": 1, "runs_again": True}, True),
     ({}, {"max_iter": 2}, True),
     ({"pages": True}, {"max_iter": 1}, True),
     ({}, {"follows_each_vertex_once": True}, True),  # partitions hold many vertices
@@ -255,7 +257,7 @@ def test_a_small_share_is_raised_and_says_so(graph: Any) -> None:
     near = split(result)
     room = near["budget"] - near["state"] - near["offsets"] - near["frontier"]
     assert room > graph.arcs * 8 // 100
-    assert result.trace.notes == [f"1% is below the minimum for this graph; using {format_size(room)}"]
+    assert result.trace.notes == [f"1% is below the minimum for this graph; using {format_size(room)} for edges"]
 
 
 def test_all_of_the_edges_stay_near_when_they_fit(graph: Any) -> None:

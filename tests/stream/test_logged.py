@@ -20,9 +20,11 @@ import numpy as np
 import pytest
 
 import isthmus as ist
+from isthmus.graph import lock_file
 from isthmus.stream import acknowledged, log, segments
 from isthmus.stream.checkpoints import found as checkpoints_in
 from isthmus.stream.checkpoints import read as read_checkpoint
+from isthmus.stream.logged import LOCK
 from isthmus.stream.recovery import manifest_of
 from isthmus.stream.segments import found as segments_in
 
@@ -49,7 +51,8 @@ def edges(graph: Any) -> set[tuple[Any, Any]]:
 
 
 def files(folder: Path) -> list[str]:
-    return sorted(entry.name for entry in folder.iterdir())
+    """Without the lock, which only a stream that is open, or was killed, has there."""
+    return sorted(entry.name for entry in folder.iterdir() if entry.name != LOCK)
 
 
 def test_opened_again_it_goes_on(tmp_path: Path, path: ist.Graph) -> None:
@@ -224,6 +227,26 @@ def test_what_only_a_damaged_checkpoint_has_is_missed(tmp_path: Path, path: ist.
     shutil.rmtree(checkpoints_in(tmp_path)[-1][1] / "graph.isthmus")
     with pytest.raises(ist.StoreError, match=r"graph.isthmus: no such store; and the log ends|log-000000000000: byte|lacks batches"):
         opened(tmp_path)
+
+
+def test_a_writer_on_another_machine(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where locks do not reach other machines, the folder names its writer; whoever was idle for too long finds that it was replaced."""
+    folder = tmp_path / "d"
+    with opened(folder, path) as live:
+        live.apply(inserts=[(0, 2)])
+        assert (folder / LOCK).exists()
+        monkeypatch.setattr(lock_file, "RENEWED", 0)
+        live.apply(inserts=[(0, 3)])
+        (folder / LOCK).write_bytes(lock_file.Holder("otherhost", "1-2-3", 77).encode())
+        with pytest.raises(ist.StoreError, match=r"d: another process \(process 77 on the host otherhost\) has taken over"):
+            live.apply(inserts=[(0, 4)])
+        assert live.number == 2 and live.check() == {}
+    with pytest.raises(ist.StoreError, match="process 77 on the host otherhost is writing to this log, or was killed there"):
+        opened(folder)
+    os.utime(folder / LOCK, (0, 0))
+    with opened(folder) as live:
+        assert live.number == 2
+    assert not (folder / LOCK).exists()
 
 
 def test_mistakes(tmp_path: Path, path: ist.Graph) -> None:

@@ -370,3 +370,36 @@ def test_closing_waits_for_a_batch_of_another_thread(store: Path) -> None:
     thread.join(200)
     assert ended == ["refused"]
     assert not any(each.name == "isthmus-merge" for each in threading.enumerate())
+
+
+def test_runs_and_lists_beside_batches_and_merges_see_one_batch(store: Path) -> None:
+    """Every batch gives vertex 0 another neighbour for one that it had: a reader finds 40, also while a merge is taken over."""
+    draw, wrong, over = np.random.default_rng(1), list[Any](), threading.Event()
+
+    def look(found: Any) -> None:
+        try:
+            while not over.is_set():
+                if (count := found()) != 40:
+                    wrong.append(count)
+        except Exception as error:
+            wrong.append(error)
+
+    with ist.stream(store, [ist.BFS(source=0)], memory="60MB", on_disk=True, threads=2) as live:
+        live._merger._room = live._merger._due = 15_000
+        hers = list(range(5000, 5040))
+        live.apply(inserts=[(0, v, 1) for v in hers], deletes=[(0, v) for v in live.graph.neighbors(0).tolist()])
+        readers = [
+            threading.Thread(target=look, args=(lambda: len(live.graph.neighbors(0)),)),
+            threading.Thread(target=look, args=(lambda: int((ist.bfs(live.graph, 0, threads=1).values == 1).sum()),)),
+        ]
+        for reader in readers:
+            reader.start()
+        for number in range(40):
+            gone, hers[number] = hers[number], 6000 + number
+            more, less = (random_batch(draw, 60, 1000)[name] for name in ("inserts", "deletes"))
+            inserts = [(0, hers[number], 1), *zip(more[0] + 1, more[1] + 1, more[2], strict=True)]
+            live.apply(inserts=inserts, deletes=[(0, gone), *zip(less[0] + 1, less[1] + 1, strict=True)])
+        over.set()
+        for reader in readers:
+            reader.join()
+        assert wrong == [] and live.merges >= 2 and live.check() == {}

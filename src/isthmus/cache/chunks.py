@@ -9,7 +9,8 @@ long its place is. `replace` goes from the lists held to those wanted:
 3. Wanted lists get places behind what the chunks hold, the hottest first.
 4. They are copied there: by `load` at once, or by `keep` when they next cross the link for the work itself.
 
-With `admit` a list gets its place only when it is read, so that `drop` is all that remains to be done between snapshots.
+With `admit` a list gets its place only when it is read. All that remains to be done between snapshots is then to `drop` lists, and to
+`move` those that have outgrown their places.
 
 Other chunks are not written to, except behind their last list and where a list is filled again. Lists that are longer than a chunk are
 left out, and so are those that find no room because others do not fill their chunks to the last entry.
@@ -29,6 +30,7 @@ from isthmus.link.list_mover import ListMover
 
 CHUNKS = 128  # Grapin: 32 MB of 4 GB
 LOST = 16  # a chunk is compacted when it has lost this part of its entries
+ROUNDS = 8  # in which lists that have outgrown their places move
 FEWEST = 8  # where a chunk must be larger to have room for the longest list
 
 
@@ -98,13 +100,17 @@ class ChunkedLists:
         if not self.count:
             return
         dropped = sum([*before, *self._team.split(lambda a, b: self._drop_keys(keys[a:b]), keys.size)], np.zeros(self.count, np.int64))
+        self._reclaim(dropped, self.chunk // LOST)
+
+    def _reclaim(self, dropped: Array, least: int) -> None:
+        """Make space contiguous in and across chunks that have lost more than `least` entries; `dropped`: those lost just now."""
         self.lost += dropped
-        compacted = self.lost > self.chunk // LOST
+        compacted = self.lost > least
         touched, others = np.flatnonzero(compacted), np.flatnonzero((dropped > 0) & ~compacted)
         self._team.each(lambda k: self._forget_dropped(int(others[k])), others.size)
         self._team.each(lambda k: self._compact(int(touched[k])), touched.size)
         self.lost[touched] = 0
-        self.moved = int(self.used[touched].sum())
+        self.moved += int(self.used[touched].sum())
         self._fill_across(touched)
 
     def _drop_keys(self, keys: Array) -> Array:
@@ -176,6 +182,45 @@ class ChunkedLists:
             self.members[chunk] = np.concatenate([self.members[chunk], placed[first:last].astype(np.uint32)])
         return placed
 
+    def move(self, keys: Array, sizes: Array) -> Array:
+        """Give lists that are held, each once, places of these sizes instead, as far as there is room; returns their keys.
+
+        What they hold moves along. Lists that find no room are dropped. The space that some leave is for the next ones.
+        """
+        order = np.argsort(-sizes, kind="stable")  # short lists find room anywhere
+        keys, sizes = keys[order], sizes[order]
+        stayed = []
+        for _ in range(ROUNDS):
+            count = int(np.searchsorted(np.cumsum(sizes), self.capacity - int(self.used.sum()), "right"))
+            stayed.append(self._move_some(keys[:count], sizes[:count], count == keys.size))
+            keys, sizes = keys[count:], sizes[count:]
+            if not count or not keys.size:
+                break
+        self.wanted[keys] = 0
+        self._reclaim(self._drop_keys(keys), self.chunk // LOST)
+        return np.concatenate(stayed)
+
+    def _move_some(self, keys: Array, sizes: Array, last: bool) -> Array:
+        """Move lists for which there is room, though perhaps not in one chunk. If others follow, all the space they leave is reclaimed."""
+        froms, lengths = self.begins[keys].astype(np.int64), self.sizes[keys].astype(np.int64)
+        left = np.zeros(self.count, np.int64)
+        np.add.at(left, froms // self.chunk, lengths)
+        self.begins[keys], self.sizes[keys] = -1, 0
+        members = np.flatnonzero(left)
+        self._team.each(lambda k: self._forget_dropped(int(members[k])), members.size)
+        self._place(keys, sizes)
+        stay = self.begins[keys] >= 0
+        self.held[keys[~stay]] = 0
+        keys, froms, lengths = keys[stay], froms[stay], lengths[stay]
+        self._copy(froms, self.begins[keys].astype(np.int64), lengths)
+        self.moved += int(lengths.sum())
+        self._reclaim(left, self.chunk // LOST if last else 0)
+        return keys
+
+    def _copy(self, froms: Array, tos: Array, lengths: Array) -> None:
+        """Copy lists to places that none of them had."""
+        self._team.split(lambda a, b: hot.copy_lists(a, b, froms, tos, lengths, *self._arrays), froms.size)
+
     def load(self, keys: Array, offset: int, lists: tuple[Array, Array], targets: Array, weights: Array) -> None:
         """Fill the places of these keys, lists of a side whose keys begin at `offset`, from its far arrays."""
         given = (offset, *lists, targets, weights if self.weights is not None else targets[:0])
@@ -185,7 +230,7 @@ class ChunkedLists:
         self, keys: Array, groups: Array, changes: Any, offset: int, lists: tuple[Array, Array], targets: Array, weights: Array
     ) -> None:
         """Bring lists of these keys that have changed up to date; `groups` of `changes`, a batch's for one side, are theirs."""
-        given = (offset, changes.cuts, changes.others, changes.actions, changes.places, *lists)
+        given = (offset, changes.cuts, changes.others, changes.actions, changes.positions, *lists)
         far = (targets, weights if self.weights is not None else targets[:0])
         self._team.split(lambda a, b: hot.refresh(keys, groups, a, b, *given, *far, self.begins, self.held, *self._arrays), keys.size)
 

@@ -59,10 +59,13 @@ class CudaChunkedLists(ChunkedLists):
         moved = int(np.searchsorted(ends, room, "right"))
         keys, lengths, ends = members[::-1][:moved], lengths[:moved], ends[:moved]
         froms, tos, there = self.begins[keys].astype(np.int64), at + ends - lengths, self.held[keys] != 0
-        with self._lock:
-            self.mover.copy(froms[there], tos[there], lengths[there], [(near, near) for near in self._near])
+        self._copy(froms[there], tos[there], lengths[there])
         self.begins[keys] = tos
         return moved, int(ends[-1]) if moved else 0
+
+    def _copy(self, froms: Array, tos: Array, lengths: Array) -> None:
+        with self._lock:
+            self.mover.copy(froms, tos, lengths, [(near, near) for near in self._near])
 
     def keep(self, rows: tuple[Array, ...], offset: int, lists: tuple[Array, Array], targets: Array, weights: Array | None) -> None:
         vertices, begins, weight_begins, lengths = rows
@@ -94,7 +97,7 @@ class CudaChunkedLists(ChunkedLists):
         rows = keys - offset
         begins = lists[0][rows]
         numbers = (begins, lists[1][rows] - begins, self.begins[keys].astype(np.int64), self.held[keys], groups)
-        columns = (*numbers, changes.cuts, changes.others, changes.actions, changes.places)
+        columns = (*numbers, changes.cuts, changes.others, changes.actions, changes.positions)
         weighted = self.weights is not None
         with self._lock, CardSpace(self.mover.space.card) as there:
             near = [there.upload(np.ascontiguousarray(column)) for column in columns]

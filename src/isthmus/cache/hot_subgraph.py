@@ -16,8 +16,8 @@ Where the paper leaves a choice:
   needs it, up to an eighth.
 - In a run on one snapshot new lists are copied when they next cross the link for the work itself, as the vertex cache does. A stream
   loads them when its snapshot advances, as published, or keeps them when they are read (`on_read`). Then a list that is read several
-  times in one batch crosses once, and a period's end only makes room. Lists that have changed are patched where they are: the changed
-  arcs cross in any case. Before anything is hot, the shortest lists are kept.
+  times in one batch crosses once, and a period's end only makes room. Lists that have changed are patched: the changed arcs cross in any
+  case. Those that outgrow their places move to larger ones with what they hold. Before anything is hot, the shortest lists are kept.
 
 Lists of both sides may share one cache: the key of vertex v's list is v plus a multiple of the number of vertices that there is room for.
 """
@@ -44,7 +44,7 @@ from isthmus.link.list_mover import ListMover
 
 LEAST_SPARE, MOST_SPARE = 32, 2  # parts of the memory that are free for lists that the next period reads
 AT_ONCE = 4  # periods that room is made for at once, as it takes a pass over all lists
-SLACK = 16  # the place of a list that is kept on reading is larger by this part, so that most changes leave it where it is
+SLACK, SHORT = 8, 3  # the place of a list that is kept on reading is larger by this part and an entry, from so many entries on
 MEMBER_BYTES = 4 + 4 + 4  # of a list that is held, to rank it: key, hotness and length
 VERTEX_BYTES = 23  # hotness, place (up to 8 bytes), length, place among its chunk's members; held, wanted and missed: a byte each
 
@@ -188,18 +188,26 @@ class HotSubgraph(Cache):
             own = changed[sides == k] - k * self.room
             lengths[sides == k] = each.ends[own] - each.begins[own]
         fits = (lengths > 0) & (lengths <= chunks.sizes[changed])
-        gone = np.concatenate([cold, gone, changed[~fits]])
+        outgrew = ~fits & (lengths > 0) & (lengths <= chunks.chunk)
+        gone = np.concatenate([cold, gone, changed[~fits & ~outgrew]])
         chunks.wanted[gone] = 0
         chunks.drop(gone)
-        chosen = ~fits & (lengths > 0) & (lengths <= chunks.chunk)
-        return np.concatenate([changed[fits], chunks.admit(changed[chosen], self._with_slack(lengths[chosen]))])
+        return np.concatenate([changed[fits], chunks.move(changed[outgrew], self._with_slack(lengths[outgrew]))])
 
     def _coldest(self, capacity: int) -> Array:
         """Keys of the coldest lists that are held; without them, the others take at most `capacity` entries."""
         parts = self._team.split(self._levels, self.chunks.count)
         upwards = np.cumsum(sum(entries for _, _, entries in parts)[::-1])  # entries of the highest levels
         fits = int(np.searchsorted(upwards, capacity, "right"))  # so many levels fit
-        return np.concatenate([keys[levels < hot.LEVELS - fits] for keys, levels, _ in parts]).astype(np.int64)
+        level, room = hot.LEVELS - 1 - fits, capacity - (int(upwards[fits - 1]) if fits else 0)
+        found = []
+        for keys, levels, _ in parts:
+            cold, some = levels < level, np.flatnonzero(levels == level)  # of that level, lists in the first chunks stay
+            ends = np.cumsum(self.chunks.sizes[keys[some]], dtype=np.int64)
+            cold[some] = ends > room
+            room -= int(ends[-1]) if some.size else 0
+            found.append(keys[cold])
+        return np.concatenate(found).astype(np.int64)
 
     def _levels(self, first: int, last: int) -> tuple[Array, Array, Array]:
         """The lists that some chunks hold, their levels, and the entries at each level."""
@@ -216,8 +224,8 @@ class HotSubgraph(Cache):
         return chunks.admit(keys, self._with_slack(lengths[keys]))
 
     def _with_slack(self, lengths: Array) -> Array:
-        """Sizes of places in which lists can grow a little."""
-        return np.asarray(np.minimum(lengths + lengths // SLACK, self.chunks.chunk))
+        """Sizes of places in which lists can grow a little, so that most changes leave them where they are."""
+        return np.asarray(np.minimum(lengths + np.where(lengths >= SHORT, 1 + lengths // SLACK, 0), self.chunks.chunk))
 
     def _lengths(self, lists: Sequence[Lists]) -> Array:
         lengths = np.zeros(self.hotness.size, np.uint32)

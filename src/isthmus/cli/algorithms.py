@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from isthmus.cli import listing
 from isthmus.cli.compose import compose
@@ -27,7 +27,7 @@ Act = Callable[..., None]
 def group(words: str, shared: Callable[..., None], act: Act) -> typer.Typer:
     """A group of commands, one for each algorithm. `shared` declares the options they share, `act` does the work."""
 
-    class Group(TyperGroup):
+    class Group(listing.Group):
         """Commands that are made on demand."""
 
         showing_help = False

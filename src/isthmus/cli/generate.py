@@ -104,7 +104,7 @@ def make(kind: str, shape: Shape, output: Path, weight_type: WeightType | None, 
 
 
 def register(app: typer.Typer) -> None:
-    kinds = typer.Typer(no_args_is_help=True, help="Generate a graph.")
+    kinds = typer.Typer(cls=listing.Group, no_args_is_help=True, help="Generate a graph.")
     for shape in (rmat, uniform, grid, path, star, complete):
         kinds.command(cls=listing.Command)(compose(shape, shared, make))
     app.add_typer(kinds, name="generate")

@@ -89,6 +89,8 @@ def ingest(
     """Read a graph into a store."""
     from isthmus.graph.build import ingest as run
 
+    if str(input) == "-":
+        raise OptionError("ingest: expected a file, as some inputs are read twice, got standard input; write it to a file first")
     own = own_options(format_option)
     built(
         lambda bar: run(

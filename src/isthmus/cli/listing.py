@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from isthmus.cli import verbosity
 from isthmus.errors import OptionError
@@ -27,6 +27,11 @@ def recipes() -> str:
     return ", ".join(f"{name} ({words})" if words else name for name, words in catalogue("recipe").words().items())
 
 
+def recipes_beginning(incomplete: str) -> list[str]:
+    """Names of recipes, for completion."""
+    return [name for name in catalogue("recipe").words() if name.startswith(incomplete)]
+
+
 def formats() -> str:
     """`text (an edge list as text), ...`"""
     return ", ".join(f"{name} ({words})" if words else name for name, words in catalogue("format").words().items())
@@ -44,6 +49,21 @@ def aliases() -> dict[str, str]:
 
 
 LISTS: dict[str, Callable[[], str]] = {RECIPES: recipes, FORMATS: formats}
+
+
+def show_flags_alone(command: Any, ctx: Any) -> None:
+    """Help shows a flag without a type: it takes no value. Some versions of typer would write <bool> behind it."""
+    for parameter in command.get_params(ctx):
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+
+
+class Group(TyperGroup):
+    """A group of commands."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        show_flags_alone(self, ctx)
+        super().format_help(ctx, formatter)
 
 
 class Command(TyperCommand):
@@ -67,4 +87,5 @@ class Command(TyperCommand):
             for mark, make in LISTS.items():
                 if mark in text:
                     parameter.help = text.replace(mark, make())  # type: ignore[attr-defined]
+        show_flags_alone(self, ctx)
         super().format_help(ctx, formatter)

@@ -17,7 +17,7 @@ if __name__ == "__main__":
 import typer
 
 import isthmus
-from isthmus.cli import calibrate, compare, demo, export, generate, graphs, parts, plan, run, stream, verbosity
+from isthmus.cli import calibrate, compare, demo, export, generate, graphs, listing, parts, plan, run, stream, verbosity
 from isthmus.cli.nearest import nearest
 from isthmus.errors import IsthmusError
 from isthmus.kernels import compiling
@@ -26,7 +26,7 @@ from isthmus.messages import in_shell
 INTERRUPTED = 128 + signal.SIGINT
 
 app = typer.Typer(
-    name="isthmus", no_args_is_help=True, pretty_exceptions_enable=False,
+    name="isthmus", cls=listing.Group, no_args_is_help=True, pretty_exceptions_enable=False,
     help="Graph algorithms when the edges do not fit in fast memory.", context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
 generate.register(app)
@@ -114,6 +114,8 @@ def misused(error: Any) -> NoReturn:
     context = getattr(error, "ctx", None)
     command = context.command_path.strip() if context else "isthmus"
     text = error.format_message().rstrip(".")
+    if command == "isthmus ingest" and "unexpected extra argument" in text:  # the shell has expanded a pattern
+        stop("ingest: expected one input, got several; to read many files, write a pattern in quotes: 'edges-*.csv'", error.exit_code)
     near = nearest(context.command, context, error) if context else None
     what = re.split(r" \(|\.? Did you mean", text)[0]
     stop(f"{what}; did you mean {near}?" if near else f"{text} (see {command} --help)", error.exit_code)

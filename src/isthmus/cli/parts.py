@@ -11,6 +11,7 @@ import typer
 from isthmus.cli import listing
 from isthmus.cli.options import Ascending, Json, Memory, Output, Overwrite, ResultOutput, StorePath, Threads, Top
 from isthmus.cli.run import Budget, DeviceOption, PolicyOption
+from isthmus.errors import OptionError
 
 if TYPE_CHECKING:
     from isthmus.graph.graph import Graph
@@ -80,8 +81,8 @@ def degrees(
         show_json({"path": str(store), "vertices": graph.vertices, "edges": graph.edges, "top": first(result, top, ascending)})
     elif output is None:
         show_first(result, top, ascending)
-    else:
-        summary("", [("written", str(output))], error=str(output) == "-")
+    elif str(output) != "-":
+        summary("", [("written", str(output))])
     if output is None and not json and top < graph.vertices:
         summary(f"{top:,} of {graph.vertices:,} vertices; -o FILE writes all", [], error=True)
 
@@ -94,6 +95,8 @@ def subgraph(
     from isthmus.graph.graph import open_graph
     from isthmus.graph.subgraph import subgraph as part_of
 
+    if vertex is None and vertices is None:
+        raise OptionError("subgraph: expected the vertices to keep: --vertex VERTEX, which may be repeated, or --vertices FILE")
     graph = open_graph(store)
     chosen = [graph.ids.parse(word) for word in [*(vertex or []), *lines_of(vertices)]]
     write_part(part_of(graph, chosen, memory), output, overwrite, json)
@@ -114,8 +117,6 @@ def ego_graph(
 
 def lines_of(path: Path | None) -> list[str]:
     """The lines of a file, or of standard input, that are not empty."""
-    from isthmus.errors import OptionError
-
     if path is None:
         return []
     try:

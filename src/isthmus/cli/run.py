@@ -19,7 +19,12 @@ Budget = Annotated[
     str | None,
     typer.Option(help="Near memory: 2GB, or 10% for vertex state plus that share of the edges. Default: 60 % of the available memory."),
 ]
-PolicyOption = Annotated[str, typer.Option(metavar="RECIPE", help=f"How edges are brought into near memory: {listing.RECIPES}.")]
+PolicyOption = Annotated[
+    str,
+    typer.Option(
+        metavar="RECIPE", help=f"How edges are brought into near memory: {listing.RECIPES}.", autocompletion=listing.recipes_beginning
+    ),
+]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda:NUMBER, or model:NAME for a modelled GPU.")]
 WithoutOption = Annotated[
     str | None, typer.Option(metavar="PART,PART...", help="Parts of a recipe to switch off, such as cache. Answers stay the same.")

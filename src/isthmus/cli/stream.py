@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from isthmus.cli import listing, stream_compare, workload
 from isthmus.cli.options import RUNNING, Json, StorePath, Threads
@@ -88,7 +87,7 @@ class Command(listing.Command):
         return super().get_usage(ctx).replace("  ", " ")
 
 
-class Group(TyperGroup):
+class Group(listing.Group):
     """A group with a command that is meant where the first word names no other."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

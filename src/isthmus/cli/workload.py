@@ -48,7 +48,7 @@ def make_workload(
     the changes, and --initial gets the graph of the earlier ones.
     """
     from isthmus.cli.algorithms import names
-    from isthmus.cli.console import facts, show_json
+    from isthmus.cli.console import show_json, summary
     from isthmus.stream.making import make_workload as make
 
     start = time.perf_counter()
@@ -65,4 +65,4 @@ def make_workload(
     if found.get("arrival_rate"):
         rows.append(("arrival", f"{found['arrival_rate']:.4g} changes/s by their times"))
     rows += [("starts from", found["initial"] or str(input)), ("time", f"{seconds:.2f} s")]
-    facts(str(output), rows)
+    summary(str(output), rows)

@@ -13,6 +13,7 @@ import errno
 import fcntl
 import os
 import re
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -44,6 +45,12 @@ def refuse_address(path: str | Path, what: str) -> None:
     """Raise StoreError if a path to write to is an address. `what` is to be written."""
     if is_address(path) and not Path(path).parent.exists():
         raise StoreError(f"{address(path)}: is an address; {what} can be written to this machine only")
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder as far as that is possible; what is left, a later writer removes."""
+    with contextlib.suppress(OSError):  # rmtree itself lets some errors through
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def padded(size: int) -> int:

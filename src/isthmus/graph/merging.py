@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,8 +17,9 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import IsthmusError, StoreError
-from isthmus.graph.files import Array
+from isthmus.graph.files import Array, remove_folder
 from isthmus.graph.graph import Graph
+from isthmus.graph.lock_file import machine_key
 from isthmus.graph.manifest import Manifest
 from isthmus.graph.overlay import Overlay
 from isthmus.graph.overlay_snapshot import OverlaySnapshot
@@ -30,7 +30,7 @@ from isthmus.kernels import overlay as kernels
 
 NAME = ".merging-"  # of a store that is being written
 FRESH = 60  # seconds; a writer makes the file of its lock, takes the lock, and only then makes its folder
-LEFT = re.compile(rf"\.?({re.escape(NAME)}(\d+)-\w+{re.escape(SUFFIX)})(\..*)?")  # and of what its writer makes beside it
+LEFT = re.compile(rf"\.?({re.escape(NAME)}(\d+)-(?:(\w+)-)?\w+{re.escape(SUFFIX)})(\..*)?")  # process, machine; and what is made beside
 
 
 class MergeStopped(IsthmusError):
@@ -96,26 +96,26 @@ def in_order(overlay: Overlay, first: int, last: int, entries: list[Array]) -> l
     return [out, out_weights][: len(entries)]
 
 
-def scratch_store(
-    snapshot: OverlaySnapshot, reader: PatchedReader, folder: Path | None, stopped: Callable[[], bool] = never
-) -> Graph:
+def scratch_store(snapshot: OverlaySnapshot, reader: PatchedReader, folder: Path | None, stopped: Callable[[], bool] = never) -> Graph:
     """Write a snapshot into a new store without a name: its files are open, and vanish when they are closed or the process ends."""
     if folder is None:
         raise StoreError("there is no folder for a new store")
     sweep(folder)
-    path = folder / f"{NAME}{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}"
+    path = folder / f"{NAME}{os.getpid()}-{machine_key()}-{secrets.token_hex(4)}{SUFFIX}"
     graph = merged(snapshot, reader, path, False, stopped)
-    shutil.rmtree(path, ignore_errors=True)
+    remove_folder(path)
     return graph
 
 
 def is_fresh_lock(path: Path) -> bool:
-    """Whether this is the lock of a merge that may just be taking it."""
+    """Whether this is the lock of a merge that may just be taking it. A process number means nothing on another machine."""
     match = LEFT.fullmatch(path.name)
     try:
-        return path.suffix == ".lock" and time.time() - path.stat().st_mtime < FRESH and (match is None or is_alive(int(match[2])))
+        if path.suffix != ".lock" or time.time() - path.stat().st_mtime >= FRESH:
+            return False
     except OSError:  # gone
         return True
+    return match is None or match[3] not in (None, machine_key()) or is_alive(int(match[2]))
 
 
 def is_alive(process: int) -> bool:
@@ -142,5 +142,5 @@ def sweep(folder: Path) -> None:
             continue
         for path in folder.glob(f"*{target.name}*"):
             if path != lock.path:
-                shutil.rmtree(path, ignore_errors=True)
+                remove_folder(path)
         lock.release()

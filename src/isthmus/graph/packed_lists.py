@@ -9,7 +9,7 @@ vertices of low degree would keep every window too dense.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,12 @@ class SideChanges:
     places: Array  # slots of the arcs that are deleted or reweighed
     weights: Array  # empty: unweighted
     cuts: Array
+    begins: Array = field(default_factory=lambda: NONE)  # where each group's list began before it was changed, in a packed memory array
+
+    @property
+    def positions(self) -> Array:
+        """Positions in their lists of the arcs that are deleted or reweighed. Lists may lie elsewhere by now."""
+        return np.asarray(self.places - np.repeat(self.begins, np.diff(self.cuts)))
 
     @property
     def arcs_gained(self) -> int:
@@ -117,6 +123,7 @@ class PackedLists:
     def apply(self, changes: SideChanges) -> None:
         """Change the lists. Edges to delete or reweigh must exist, edges to insert must not."""
         needs = np.empty(changes.cuts.size - 1, np.int64)
+        changes.begins = self._begins[changes.vertices[changes.cuts[:-1]]]
         columns = (changes.vertices, changes.others, changes.actions)
 
         def part(_: int, first: int, last: int) -> None:

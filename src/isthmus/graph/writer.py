@@ -6,10 +6,7 @@ writes the manifest and renames the store into place; an existing store is excha
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
-import shutil
 from array import array
 from dataclasses import replace
 from pathlib import Path
@@ -29,9 +26,11 @@ from isthmus.graph.files import (
     fsync_folder,
     open_direct,
     refuse_address,
+    remove_folder,
     sync_or_undo,
     write_all,
 )  # fmt: skip
+from isthmus.graph.lock_file import LockFile
 from isthmus.graph.manifest import NAME, Manifest, Section
 from isthmus.graph.sealing import digest
 from isthmus.graph.store import CHECKSUMS, SUFFIX, MemoryStore, Store
@@ -122,33 +121,11 @@ def write_synced(path: Path, data: bytes) -> None:
         raise StoreError(f"{path}: cannot write: {error.strerror}") from error
 
 
-class WriterLock:
-    """A lock that allows one writer per path. Releasing it removes the lock file; a killed writer leaves no lock."""
+class WriterLock(LockFile):
+    """Allows one writer per path. Its file is beside the store."""
 
     def __init__(self, target: Path) -> None:
-        self.path = target.with_name(f".{target.name}.lock")
-        while True:
-            try:
-                self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-            except OSError as error:
-                raise StoreError(f"{target.parent}: cannot write here: {error.strerror}") from error
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                with contextlib.suppress(FileNotFoundError):
-                    if os.path.samestat(os.stat(self.path), os.fstat(self._file)):
-                        return
-            except BlockingIOError:
-                os.close(self._file)
-                raise StoreError(f"{target}: another process is writing this store") from None
-            except OSError as error:
-                os.close(self._file)
-                raise StoreError(f"{self.path}: cannot lock: {error.strerror}") from error
-            os.close(self._file)  # the last holder removed it between our open and our lock
-
-    def release(self) -> None:
-        with contextlib.suppress(OSError):  # the store may be complete, and the next writer removes the file
-            self.path.unlink()
-        os.close(self._file)
+        super().__init__(target.with_name(f".{target.name}.lock"), target, "writing this store")
 
 
 class StoreWriter:
@@ -162,11 +139,14 @@ class StoreWriter:
         refuse_address(path, "a store")
         if Path(path).suffix != SUFFIX:
             raise OptionError(f"a store's name ends in {SUFFIX}: {path} does not")
-        if not self.target.parent.is_dir():
-            raise StoreError(f"{self.target.parent}: no such folder")
         self._overwrite = overwrite
         self._replaced_stays = False  # until the next writer removes it
-        self._check_target()
+        try:
+            if not self.target.parent.is_dir():
+                raise StoreError(f"{self.target.parent}: no such folder")
+            self._check_target()
+        except OSError as error:
+            raise StoreError(f"{self.target.parent}: cannot write here: {error.strerror}") from error
         self._lock = WriterLock(self.target)
         self._sections: dict[str, SectionFile] = {}
         self.folder: Path | None = self.target.with_name(f"{self._work_name}{os.getpid()}")
@@ -203,7 +183,7 @@ class StoreWriter:
                     os.rename(work / ASIDE, self.target)  # the writer was killed during an exchange in two steps
                 if work.is_symlink():
                     work.unlink()
-                shutil.rmtree(work, ignore_errors=True)
+                remove_folder(work)
 
     def section(self, name: str, dtype: Any, at_most: int) -> None:
         """Start a section, again if it was started before; `at_most` is unused here, since a file can grow."""
@@ -212,6 +192,7 @@ class StoreWriter:
         self._sections[name] = SectionFile(self._store / name, dtype)
 
     def append(self, name: str, array: Array) -> None:
+        self._lock.renew()
         self._sections[name].append(array)
 
     def commit(self, manifest: Manifest) -> Store:
@@ -248,7 +229,7 @@ class StoreWriter:
     def _abandon(self) -> None:
         assert self.folder is not None
         if not self._replaced_stays:
-            shutil.rmtree(self.folder, ignore_errors=True)  # after an exchange it holds the replaced store
+            remove_folder(self.folder)  # after an exchange it holds the replaced store
         self._lock.release()
 
 

@@ -183,6 +183,13 @@ def pour(
 
 
 @kernel
+def copy_lists(first: Any, last: Any, froms: Any, tos: Any, lengths: Any, targets: Any, weights: Any, weighted: Any) -> None:
+    """Copy lists to places that none of them has."""
+    for i in range(first, last):
+        shift(targets, weights, weighted, int64(froms[i]), int64(tos[i]), int64(lengths[i]))
+
+
+@kernel
 def allocate(keys: Any, lengths: Any, order: Any, chunk: Any, used: Any, begins: Any, sizes: Any, wanted: Any) -> Any:
     """Give lists, of these lengths, places behind what chunks hold, each in one chunk; a list that fits nowhere is not wanted any more.
 
@@ -240,12 +247,13 @@ def bring(begin: Any, length: Any, to: Any, targets: Any, weights: Any, near_tar
 
 @kernel
 def refresh(
-    keys: Any, groups: Any, first: Any, last: Any, offset: Any, cuts: Any, others: Any, actions: Any, places: Any, list_begins: Any,
+    keys: Any, groups: Any, first: Any, last: Any, offset: Any, cuts: Any, others: Any, actions: Any, positions: Any, list_begins: Any,
     list_ends: Any, targets: Any, weights: Any, begins: Any, held: Any, near_targets: Any, near_weights: Any, weighted: Any,
 ) -> None:  # fmt: skip
     """Bring lists of one side that have changed up to date; groups[i] has the changes of keys[i], as `packed.change_lists` took them.
 
-    Of a list that is held, only entries that have changed are copied, unless the list has moved meanwhile.
+    `positions` in their lists of arcs that were deleted or reweighed. Of a list that is held, only entries that have changed are copied.
+    If it is not what it should have been before the changes, all of it is copied.
     """
     for i in range(first, last):
         key = int64(keys[i])
@@ -259,14 +267,14 @@ def refresh(
             deletes += actions[c] == DELETE
         for c in range(low, high):
             if actions[c] != INSERT:
-                at = int64(places[c]) - begin
+                at = int64(positions[c])
                 same = same and 0 <= at < length - inserts + deletes and near_targets[to + at] == others[c]  # targets are unique
         if not same:
             bring(begin, length, to, targets, weights, near_targets, near_weights, weighted)
             held[key] = 1
             continue
         for c in range(low, high):
-            at = int64(places[c]) - begin
+            at = int64(positions[c])
             if actions[c] != INSERT and at < length:
                 bring(begin + at, int64(1), to + at, targets, weights, near_targets, near_weights, weighted)
         kept = length - inserts

@@ -110,12 +110,12 @@ def betweenness_centrality(
     G: BackendGraph, k: int | None = None, normalized: bool = True, weight: str | None = None, endpoints: bool = False,
     seed: Random | None = None,
 ) -> dict[Any, float]:  # fmt: skip
-    if not len(G):
-        return {}
     sources = None
     if k is not None and k != len(G):
         assert seed is not None, "NetworkX has turned the seed into a generator"
         sources = [G.key(node) for node in seed.sample(list(G), k)]
+    if not len(G):
+        return {}
     result = G.run("betweenness_centrality", G.simple(), normalized=bool(normalized), endpoints=bool(endpoints), sources=sources)
     scores = np.ma.filled(result.values, np.nan)  # the only source of a sample lies on none of its own paths: no score
     return dict(zip(G, scores.tolist(), strict=True))

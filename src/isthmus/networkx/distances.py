@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus.graph.graph import Graph
 from isthmus.networkx.graph import BackendGraph, quietly
 from isthmus.programs.multi_source_bfs import MOST
 from isthmus.runtime.session import Session
@@ -45,8 +46,14 @@ def nearest_first(G: BackendGraph, distances: Array, reached: Array) -> dict[Any
 
 
 def from_everywhere(G: BackendGraph, weight: str | None, cutoff: float | None = None) -> Iterator[tuple[Any, dict[Any, Any]]]:
-    """(Node, distances from it) for every node. Searches without weights share passes over the edges."""
-    graph, reads = G.weighted(weight)
+    """(Node, distances from it) for every node. Searches without weights share passes over the edges.
+
+    Weights are read before the first node is asked for: if they are not supported, NetworkX can still take over.
+    """
+    return searched(G, *G.weighted(weight), cutoff)
+
+
+def searched(G: BackendGraph, graph: Graph, reads: bool, cutoff: float | None) -> Iterator[tuple[Any, dict[Any, Any]]]:
     with G.session(graph) as session:
         for first in range(0, len(G), MOST):
             sources = G.named(np.arange(first, min(first + MOST, len(G))))

@@ -80,6 +80,7 @@ def shortest_path_length(
     if method not in METHODS:
         raise ValueError(f"method not supported: {method}")
     if source is not None and target is not None:
+        known(G, source)
         if weight is None:
             known(G, target, "Target")
         return length_between(G, source, target, weight)

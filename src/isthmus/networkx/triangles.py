@@ -50,9 +50,9 @@ def chosen(G: BackendGraph, nodes: Any, algorithm: str) -> Any:
     """The value of one node, or a dictionary for some nodes (None: all)."""
     if nodes is not None and nodes not in G and not hasattr(nodes, "__iter__"):
         raise nx.NetworkXError(f"Node {nodes} is not in the graph.")
-    values = G.run(algorithm, G.unweighted()).values
+    values = [value or 0 for value in G.run(algorithm, G.unweighted()).values.tolist()]  # 0.0 is 0, as in NetworkX
     if nodes is None:
-        return dict(zip(G, values.tolist(), strict=True))
+        return dict(zip(G, values, strict=True))
     if nodes in G:
-        return values[G.place(nodes)].item()
-    return {node: values[G.place(node)].item() for node in nodes if node in G}
+        return values[G.place(nodes)]
+    return {node: values[G.place(node)] for node in nodes if node in G}

@@ -80,6 +80,7 @@ class Program(ABC):
     all_active: bool = False  # every vertex is active in every iteration
     pulls: bool = False  # follows the edges backwards, summing up what arrives; needs `all_active`
     max_iter: int | None = None  # the run ends after so many iterations; None: when no vertex is active
+    runs_again: bool = False  # further runs read the same edges soon, so that they are kept near even if one run reads them once
     prefetched_array: int = 0  # the state array that an edge reads or writes at its head; kernels prefetch it
     spread_array: int | None = None  # the state array that `source` reads at the tail and `edge` changes at the head
     state_bytes: int = 8  # near memory per vertex

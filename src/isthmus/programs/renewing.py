@@ -36,6 +36,7 @@ class Renewing(Program):
     all_active = True
     pulls = True
     max_iter = 1
+    runs_again = True  # a batch takes several passes
     sides = ("in",)
     state_bytes = Spreading.state_bytes
     kernels: tuple[Any, Any] = (score_passes.renew_rows, score_passes.renew_range)

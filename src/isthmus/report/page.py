@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from isthmus.memory import format_size
-from isthmus.programs.algorithm import Rows
 from isthmus.report import panels
 from isthmus.report.advice import advice
-from isthmus.report.answer import first
 from isthmus.report.draw import SECONDS
 from isthmus.report.series import series
 from isthmus.report.template import as_text, check, rendered, written
@@ -50,18 +48,8 @@ def render(runs: Mapping[str, Run], failed: Mapping[str, str], answer: Result | 
         "page.html", mix=mix, hits=hits, seconds_of=seconds_of, first=one, name=name, several=several, failed=as_text(dict(failed)),
         runs=[section(recipe, run.trace, clean[recipe], several) for recipe, run in runs.items()],
         rows=rows_of(clean), together=panels.together(lines) if several else [], advice=advice(clean), given=given(one["repeat"]),
-        found=found_of(answer or next(iter(runs.values()))),
+        found=panels.answer_of("answer", answer or next(iter(runs.values()))),
     )  # fmt: skip
-
-
-def found_of(run: Run) -> dict[str, Any] | None:
-    """The answer, as the page shows it: a table of the vertices that come first, and the distribution. None without vertices."""
-    if not isinstance(run, Result) or run.rows is not Rows.VERTICES:
-        return None
-    head, rows = first(run)
-    name = f"Largest {run.group_words[1]}" if run.has_groups else "Top vertices"
-    table = as_text({"title": name, "head": list(head), "rows": [list(row) for row in rows]})
-    return {**table, "panels": panels.answer("answer", run)}
 
 
 def given(facts: dict[str, Any]) -> str:
@@ -80,11 +68,16 @@ def section(recipe: str, trace: Trace, summary: dict[str, Any], several: bool) -
         "memory": memory(summary["memory"]),
         "time": time_rows(summary["seconds"], trace),
         "notes": panels.missing(trace, several) + summary.get("notes", []),
-        "result": [(name.replace("_", " "), shown(value)) for name, value in summary["result"].items()],
+        "result": figures_of(summary["result"]),
         "iterations": [] if several else panels.table(trace),
         "repeat": to_repeat(summary["repeat"]),
         "leaves": leaves(summary),
     }
+
+
+def figures_of(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """The figures of an answer, as rows."""
+    return [(name.replace("_", " "), shown(value)) for name, value in result.items()]
 
 
 def cards(summary: dict[str, Any]) -> list[tuple[str, str, str]]:

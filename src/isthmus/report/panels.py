@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from isthmus.programs.algorithm import Rows
 from isthmus.report import draw
-from isthmus.report.answer import distribution, of_groups
+from isthmus.report.answer import distribution, first, of_groups
 from isthmus.report.series import UNKNOWN, Series, choice_map, series
+from isthmus.report.template import as_text
+from isthmus.runtime.result import Result
 from isthmus.runtime.trace import Trace
 
 Panel = dict[str, Any]  # title, text, svg, legend
@@ -25,6 +28,16 @@ def swatch(mark: Any) -> tuple[str, str]:
     if isinstance(mark, str):
         return mark, ""
     return "", "dashed" if mark[1] == "--" else "solid"
+
+
+def answer_of(name: str, run: Any) -> dict[str, Any] | None:
+    """The answer, as a page shows it: a table of the vertices that come first, and the distribution. None without vertices."""
+    if not isinstance(run, Result) or run.rows is not Rows.VERTICES:
+        return None
+    head, rows = first(run)
+    title = f"Largest {run.group_words[1]}" if run.has_groups else "Top vertices"
+    table = as_text({"title": title, "head": list(head), "rows": [list(row) for row in rows]})
+    return {**table, "panels": answer(name, run)}
 
 
 def answer(name: str, result: Any) -> list[Panel]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from isthmus.report import draw
-from isthmus.report.page import leaves
-from isthmus.report.panels import Panel, panel
+from isthmus.report.page import figures_of, leaves
+from isthmus.report.panels import Panel, answer_of, panel
 from isthmus.report.series import BINS
 from isthmus.report.template import as_text, check, rendered, written
+from isthmus.runtime.result import Result
 
 Array = np.ndarray[Any, Any]
 FIGURES = {  # column of a batch: title, what it shows, unit
@@ -22,13 +24,16 @@ FIGURES = {  # column of a batch: title, what it shows, unit
 }
 
 
-def write(path: str | Path, summary: dict[str, Any], lines: dict[str, tuple[str, str]]) -> None:
-    """Write the page of a comparison, whole or not at all. `lines`: colour and dash of every recipe, as recipes declare them."""
+def write(path: str | Path, summary: dict[str, Any], lines: dict[str, tuple[str, str]], answers: Mapping[str, Result]) -> None:
+    """Write the page of a comparison, whole or not at all. `lines`: colour and dash of every recipe, as recipes declare them.
+
+    `answers`: by program, those on which all recipes agree.
+    """
     path = check(path)
-    written(path, render(summary, lines))
+    written(path, render(summary, lines, answers))
 
 
-def render(summary: dict[str, Any], lines: dict[str, tuple[str, str]]) -> str:
+def render(summary: dict[str, Any], lines: dict[str, tuple[str, str]], answers: Mapping[str, Result]) -> str:
     """The page as text."""
     facts = as_text(summary)
     binned = {run["recipe"]: bins(run["by_batch"]) for run in facts["runs"]}
@@ -39,8 +44,14 @@ def render(summary: dict[str, Any], lines: dict[str, tuple[str, str]]) -> str:
         "streams.html", facts=facts, name=Path(path).name if path else "a graph in memory", rows=rows_of(facts["runs"]),
         figures=figures(binned, drawn) if batches else [],
         tables=[(recipe, by_batch(each)) for recipe, each in binned.items()] if batches else [],
+        answers=[(as_text(program), *shown_of(at, result)) for at, (program, result) in enumerate(answers.items())],
         repeat=to_repeat(facts), leaves={recipe: leaves(each) for recipe, each in totals.items()},
     )  # fmt: skip
+
+
+def shown_of(at: int, result: Result) -> tuple[list[tuple[str, str]], dict[str, Any] | None]:
+    """What the page shows of an answer: its figures, the vertices that come first, and the distribution."""
+    return figures_of(as_text(result.summary()["result"])), answer_of(f"answer-{at}", result)
 
 
 def bins(columns: dict[str, list[float]]) -> dict[str, Array]:
@@ -52,14 +63,14 @@ def bins(columns: dict[str, list[float]]) -> dict[str, Array]:
     def means(values: list[float]) -> Array:
         return np.add.reduceat(np.asarray(values, np.float64), starts) / sizes if count else np.zeros(0)
 
-    found = {name: means(values) for name, values in columns.items()}
-    read = found["hit_edges"] + found["miss_edges"]
-    return {**found, "hits": np.divide(found["hit_edges"], read, out=np.zeros(read.size), where=read > 0), "sizes": sizes}
+    binned = {name: means(values) for name, values in columns.items()}
+    read = binned["hit_edges"] + binned["miss_edges"]
+    return {**binned, "hits": np.divide(binned["hit_edges"], read, out=np.zeros(read.size), where=read > 0), "sizes": sizes}
 
 
 def figures(runs: dict[str, dict[str, Array]], drawn: dict[str, tuple[str, str]]) -> list[Panel]:
     """What batches took, one line for each recipe."""
-    found = []
+    panels = []
     for column, (title, text, unit) in FIGURES.items():
         sizes = next(iter(runs.values()))["sizes"]
         bounds = np.concatenate([[0], np.cumsum(sizes)]) + 0.5
@@ -68,8 +79,8 @@ def figures(runs: dict[str, dict[str, Array]], drawn: dict[str, tuple[str, str]]
             continue
         count, step = int(bounds[-1]), int(sizes[0])
         text += "" if step == 1 else f" Columns are means of {step:,} batches."
-        found.append(panel(title, text, draw.by_batch(f"streams-{column}", title.lower(), count, lines, unit), {}))
-    return found
+        panels.append(panel(title, text, draw.by_batch(f"streams-{column}", title.lower(), count, lines, unit), {}))
+    return panels
 
 
 def by_batch(columns: dict[str, Array]) -> list[dict[str, Any]]:

@@ -83,7 +83,7 @@ def split_budget(
     if share:
         wanted = int(edge_bytes * parse_share(share[1]))
         if wanted < least_edges:
-            notes.append(f"{share[0].strip()} is below the minimum for this graph; using {format_size(least_edges)}")
+            notes.append(f"{share[0].strip()} is below the minimum for this graph; using {format_size(least_edges)} for edges")
         budget = vertex + max(wanted, least_edges)
     else:
         budget = min(int(available() * DEFAULT_SHARE), device_bytes or sys.maxsize) if memory is None else parse_size(memory)
@@ -133,7 +133,8 @@ def split_for(
 
     The frontier of a modelled device has one queue, whatever threads the host has.
     """
-    used_once = (program.max_iter == 1 and not recipe.pages) or (recipe.keeps_lists and program.follows_each_vertex_once)
+    one_pass = program.max_iter == 1 and not program.runs_again and not recipe.pages
+    used_once = one_pass or (recipe.keeps_lists and program.follows_each_vertex_once)
     keeps = recipe.keeps and not program.needs_spare_memory and not used_once
     index_bytes = INDEX_BYTES.get(recipe.cache, 0)
     if model is None:

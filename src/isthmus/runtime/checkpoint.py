@@ -17,7 +17,6 @@ import fcntl
 import math
 import os
 import re
-import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +28,7 @@ from isthmus import __version__
 from isthmus.checks import is_real
 from isthmus.errors import BudgetError, OptionError, StoreError
 from isthmus.frontier import Frontier
-from isthmus.graph.files import fsync_folder
+from isthmus.graph.files import fsync_folder, remove_folder
 from isthmus.graph.sealing import digest
 from isthmus.graph.snapshot import Snapshot
 from isthmus.graph.store import is_store
@@ -103,7 +102,7 @@ class Checkpoints(RunCheckpoints):
             raise OptionError(f"checkpoint: {self.path} is a store; name a folder of its own")
         self._lock = locked(self.path)
         try:
-            shutil.rmtree(self.path / WRITING, ignore_errors=True)
+            remove_folder(self.path / WRITING)
             if self._restart:
                 self._start_over()
             for folder in found(self.path):
@@ -248,7 +247,7 @@ class Checkpoint:
         except (OSError, StoreError) as error:
             self._warn(f"a checkpoint could not be written; the run continues without it: {error}")
         finally:
-            shutil.rmtree(writing, ignore_errors=True)
+            remove_folder(writing)
             self._last = time.monotonic()
             self._folder.seconds += self._last - start
 
@@ -313,7 +312,7 @@ def discard(folder: Path) -> None:
     """Remove a checkpoint. It is renamed first, so that an incomplete one is never found."""
     doomed = folder.with_name(WRITING)
     os.rename(folder, doomed)
-    shutil.rmtree(doomed, ignore_errors=True)
+    remove_folder(doomed)
 
 
 def clear(path: Path) -> None:

@@ -64,14 +64,20 @@ def found_path(session: Session, source: Any, target: Any, weight: Any = None, *
 
 
 def search(run: Runner, source: Any, target: Any, weight: bool) -> Answer:
-    """Distances and predecessors, as far as the target needs them; no predecessors if it is not reached."""
+    """Distances and predecessors, as far as the target needs them; no predecessors if it is not reached.
+
+    The search may end early, so its only figure is the length of the path: others would be about a part of the graph.
+    """
     run.must_fit(Predecessors(source, NOTHING_YET, weight))
     if weight:
         no_negative_weights(run, "shortest_path")
     answer = run(SSSP(source, until=target) if weight else BFS(source, until=target))
     at = run.graph.ids.number(target)
-    if answer.declared[0].missing(answer.columns["distance"][at : at + 1])[0]:
+    known = answer.columns["distance"][at : at + 1]
+    answer.figures = {}
+    if answer.declared[0].missing(known)[0]:
         return answer
+    answer.figures = {"length": known[0].item()}
     return with_predecessors(run, answer, source, weight, target)
 
 

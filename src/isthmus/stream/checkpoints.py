@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
 from isthmus import __version__
 from isthmus.errors import StoreError
 from isthmus.graph.advancing import AdvancingGraph
-from isthmus.graph.files import fsync_folder
+from isthmus.graph.files import fsync_folder, remove_folder
 from isthmus.graph.graph import Graph, open_graph
 from isthmus.graph.sealing import sealed, unsealed
 from isthmus.graph.verify import verify
@@ -50,7 +49,7 @@ def write(folder: Path, graph: AdvancingGraph, facts: dict[str, Any]) -> Path:
         fsync_folder(writing)
         os.rename(writing, target)
     except BaseException:  # Ctrl-C too
-        shutil.rmtree(writing, ignore_errors=True)
+        remove_folder(writing)
         raise
     fsync_folder(folder)
     return target
@@ -70,9 +69,9 @@ def discard(path: Path) -> None:
     """Remove a checkpoint. It is renamed first, so that an incomplete one is never found."""
     doomed = path.with_name(WRITING)
     os.rename(path, doomed)
-    shutil.rmtree(doomed, ignore_errors=True)
+    remove_folder(doomed)
 
 
 def clear(folder: Path) -> None:
     """Remove what a killed writer left."""
-    shutil.rmtree(folder / WRITING, ignore_errors=True)
+    remove_folder(folder / WRITING)

@@ -18,6 +18,7 @@ from isthmus.runtime.agree import difference
 from isthmus.runtime.compare import DisagreementError, names_of
 from isthmus.runtime.device import device_of, is_gpu, name_of
 from isthmus.runtime.repeat import now, origin
+from isthmus.runtime.result import Result
 from isthmus.runtime.session import check_graph
 from isthmus.stream.batch_report import BatchReport
 from isthmus.stream.live import Live
@@ -84,6 +85,7 @@ class StreamComparison:
     runs: dict[str, StreamRun] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)  # of what was compared: graph, programs, updates, memory, repeat
     bandwidth: float = 0.0  # of the device's link, bytes per second
+    answers: dict[str, Result] = field(default_factory=dict)  # by program, after the last batch; all recipes have the same
 
     @property
     def fastest(self) -> str:
@@ -128,13 +130,14 @@ class StreamComparison:
         return {
             "device": self.device, **self.facts, "runs": [run.as_dict() for run in self.runs.values()], "fastest": self.fastest,
             "advice": self.advice, "agreement": self.agreement,
+            "answers": {program: result.summary()["result"] for program, result in self.answers.items()},
         }  # fmt: skip
 
     def report(self, path: str | Path) -> None:
         """Write an HTML report of the comparison."""
         page = importlib.import_module("isthmus.report.stream_page")  # it is slow to load, and only runs know reports
         lines = {name: (stream_recipe(name).colour, stream_recipe(name).dash) for name in self.runs}
-        page.write(path_of("report", path), self.summary(), lines)
+        page.write(path_of("report", path), self.summary(), lines, self.answers)
 
 
 def milliseconds(run: StreamRun) -> str:
@@ -163,7 +166,6 @@ def compare_streams(
         stream_recipe(name)
     facts = facts_of(graph, updates, memory)
     found = StreamComparison(name_of(device, model), facts=facts, bandwidth=model.link.bandwidth)
-    answers: dict[str, Any] = {}
     for name in names:
         begin(name)
         with Live(graph, programs, device=device, memory=memory, policy=name, threads=threads) as live:
@@ -171,7 +173,7 @@ def compare_streams(
             facts["programs"] = list(live)
             for program in live:
                 result = live[program].result()
-                if where := difference(answers.setdefault(program, result), result):
+                if where := difference(found.answers.setdefault(program, result), result):
                     raise DisagreementError(f"{program}: {names[0]} and {name} disagree: {where}; please report this")
     return found
 

@@ -4,7 +4,8 @@
     checkpoint-000000000042/    the graph after batch 42; two are kept
     log-000000000040            the batches since
 
-The folder has one writer, which locks it. Readers need no lock (`reader.py`).
+The folder has one writer, which locks it and has the file `.writer.lock` there, for writers on other machines (`graph/lock_file.py`).
+Readers need no lock (`reader.py`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from isthmus.graph.advancing import AdvancingGraph
 from isthmus.graph.change import Edits
 from isthmus.graph.files import fsync_folder
 from isthmus.graph.graph import Graph, open_graph
+from isthmus.graph.lock_file import LockFile, NoLockFile
 from isthmus.graph.overlay_graph import OverlayGraph
 from isthmus.graph.replacing import remove_abandoned, replacing
 from isthmus.graph.sealing import sealed
@@ -48,6 +50,7 @@ from isthmus.threads import uninterrupted
 
 LEAST_LOG = 64 << 20  # bytes of log that are worth a checkpoint
 KEPT = 2  # checkpoints
+LOCK = ".writer.lock"
 
 
 class Logged(Unlogged):
@@ -59,6 +62,7 @@ class Logged(Unlogged):
         if is_store(path):
             raise OptionError(f"log: {path} is a store; name a folder of its own")
         self._lock = -1
+        self._lock_file: LockFile | None = None
         self._writer: LogWriter | None = None
         self.notes: list[str] = []
         self._manifest: dict[str, Any] = {}
@@ -75,6 +79,12 @@ class Logged(Unlogged):
 
     def _take_lock(self) -> None:
         self._lock = locked(self.path, "a log", "another stream is writing to this log")
+        with contextlib.suppress(NoLockFile):  # a full disk: then only the lock of the folder decides
+            self._lock_file = LockFile(self.path / LOCK, self.path, "writing to this log")
+
+    def _renew_lock(self) -> None:
+        if self._lock_file is not None:
+            self._lock_file.renew()
 
     def _open(self, graph: Graph | None) -> None:
         self._is_new = not (self.path / NAME).exists()
@@ -157,6 +167,7 @@ class Logged(Unlogged):
 
     def append(self, number: int, edits: Edits, id: str | None, place: Place | None) -> None:
         assert self._writer is not None
+        self._renew_lock()
         content, checksum = encode(edits, id, place)
         self._writer.append(number, content)
         self._since += len(content)
@@ -204,6 +215,7 @@ class Logged(Unlogged):
         start = time.monotonic()
         self._since = 0  # also after a failure: the next try is due when as much was written again
         try:
+            self._renew_lock()
             self._writer.settle()
             self._discard_if_damaged(graph.number)
             if all(number != graph.number for number, _ in checkpoints.found(self.path)):
@@ -249,6 +261,9 @@ class Logged(Unlogged):
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
+        if self._lock_file is not None:
+            self._lock_file.release()
+            self._lock_file = None
         if self._lock >= 0:
             if self._writer is None:
                 with contextlib.suppress(OSError):  # nothing was begun
@@ -266,7 +281,8 @@ def has_batches(folder: Path) -> bool:
 
 def ours(name: str) -> bool:
     """Whether a stream makes files or folders of this name."""
-    patterns = (segments.NAMES, checkpoints.NAMES, merging.LEFT, re.compile(rf"{checkpoints.WRITING}|\.{re.escape(NAME)}\.\d+\.tmp"))
+    others = re.compile(rf"{checkpoints.WRITING}|\.{re.escape(NAME)}\.\d+\.tmp|{re.escape(LOCK)}")
+    patterns = (segments.NAMES, checkpoints.NAMES, merging.LEFT, others)
     return any(pattern.fullmatch(name) for pattern in patterns)
 
 

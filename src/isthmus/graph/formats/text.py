@@ -386,9 +386,17 @@ class TextSource(EdgeSource):
     def _refuse(self, bad: BadLine) -> None:
         status, number, text = bad.args
         line = self._before + number
-        empty = status in (kernels.BAD_SOURCE, kernels.BAD_TARGET) and b'""' in self._ends(text)
-        expected = "expected an id between the quotes" if empty else self._expected(status, number)
+        expected = self._expected(status, number)
+        if status in (kernels.BAD_SOURCE, kernels.BAD_TARGET, kernels.MISSING) and self._lacks_an_end(text):
+            wanted = "an id between the quotes" if b'""' in self._ends(text) else self._shape()
+            expected = f"expected {wanted} ({option('missing', 'skip')} leaves out lines without a source or target)"
         raise GraphFormatError(f"{self.path}:{line}: {expected}, got {shortened(text)!r}") from None
+
+    def _lacks_an_end(self, line: bytes) -> bool:
+        """Whether the field of the source or the target is there, and empty: such a line can be skipped."""
+        ends = self._ends(line)
+        ends_in_one = self._separator != kernels.SPACE and line.rstrip(b" \r\n").endswith(bytes([self._separator]))
+        return b"" in ends or b'""' in ends or (len(ends) < 2 and ends_in_one)
 
     def _expected(self, status: int, number: int) -> str:
         if status == kernels.NEGATIVE:

@@ -125,7 +125,7 @@ def bring(begin, length, to, targets, weights, weighted, near_targets, near_weig
 
 @called
 def refresh_share(
-    thread, threads, begins, lengths, tos, held, groups, cuts, others, actions, places, targets, weights, weighted, near_targets,
+    thread, threads, begins, lengths, tos, held, groups, cuts, others, actions, positions, targets, weights, weighted, near_targets,
     near_weights
 ):
     """Bring lists that have changed up to date, as kernels/hot.py does: a thread for each, as a list has few changes."""
@@ -139,13 +139,13 @@ def refresh_share(
         same = held[i] != 0
         for c in range(low, high):
             if same and actions[c] != INSERT:
-                at = np.int64(places[c]) - begin
+                at = np.int64(positions[c])
                 same = 0 <= at and at < length - inserts + deletes
                 if same:
                     same = near_targets[to + at] == others[c]
         if same:
             for c in range(low, high):
-                at = np.int64(places[c]) - begin
+                at = np.int64(positions[c])
                 if actions[c] != INSERT and at < length:
                     bring(begin + at, 1, to + at, targets, weights, weighted, near_targets, near_weights)
             kept = length - inserts
