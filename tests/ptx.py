@@ -64,6 +64,7 @@ OF_CACHE: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 MEASURED = {
     "read_lines": (VERTICES, NUMBER, NUMBER, NUMBER, NUMBERS),
+    "chase": (VERTICES, NUMBER, NUMBERS),
     "push": (NUMBER, NUMBER, *SORTED, NUMBER, NUMBER, *LISTS, VERTICES, np.empty(1, np.int32), (NUMBERS,), (NUMBERS,), (), BYTES),
 }
 EDGES = [(u, v, w) for u, v, w in cases.drawn(1, 40, 200, cases.whole, 2.0)]

@@ -77,7 +77,7 @@ class CudaReads(FarReads):
                 self._card.free(self._registered.pop(at))
 
     def link(self, names: list[str], arrays: list[Array]) -> CudaLink:
-        return CudaLink(arrays, self._device, self._card, registered=self._register)
+        return CudaLink([self._register(array.view("uint8")) for array in arrays], self._device, self._card)
 
     def committed(self, change: Change) -> None:
         """Arrays that the graph has replaced are let go before others are used."""
