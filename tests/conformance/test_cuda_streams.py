@@ -17,14 +17,15 @@ from tests.stream.edits import Model
 from tests.stream.test_reads import filled, programs
 
 import isthmus as ist
-from isthmus.errors import BudgetError, OptionError
+from isthmus.errors import BudgetError
 from isthmus.kernels.cuda import shim
 from isthmus.stream.cuda_reads import CudaReads
 from isthmus.stream.monotone import MaintainedMonotone
+from isthmus.stream.recipes import RECIPES
 
 __all__ = ["card", "tight"]  # fixtures
 GPU, MODEL = "cuda:0", "model:rtx2080ti"
-POLICIES = ("auto", "grapin", "grapin-zc", "grapin-recompute", "auto:resend", "grapin:resend")
+POLICIES = (*RECIPES, "auto:resend", "grapin:resend", "grapin-page:resend")
 
 
 def figures(transfer: Any) -> dict[str, Any]:
@@ -154,13 +155,7 @@ def test_recipes_compared(card: LazyCard, tight: None, tmp_path: Any) -> None:
     updates = tmp_path / "u.csv"
     updates.write_text("op,source,target,weight\n" + "".join(f"insert,{7 * k},{7 * k + 7},1\n" for k in range(40)))
     found = ist.compare_streams(Model(3, 60).graph(), [ist.BFS(source=0)], updates, device=GPU, batch=10)
-    assert list(found.runs) == ["auto", "grapin", "grapin-zc", "grapin-recompute"]
-
-
-def test_pages_are_refused(card: LazyCard) -> None:
-    with pytest.raises(OptionError, match=r"^policy: grapin-page reads pages of managed memory, which does not run on a GPU yet"):
-        ist.stream(Model(3, 60).graph(), device=GPU, policy="grapin-page")
-    assert card.held == {}
+    assert list(found.runs) == list(RECIPES)
 
 
 @pytest.mark.skipif(not shim.simulated(), reason="set NUMBA_ENABLE_CUDASIM=1 to run kernels in numba-cuda's simulator")

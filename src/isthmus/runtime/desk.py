@@ -29,7 +29,7 @@ from isthmus.graph.files import BLOCK, aligned_empty
 from isthmus.graph.lists import Lists
 from isthmus.graph.partition import cut, partition_bytes
 from isthmus.graph.snapshot import Snapshot
-from isthmus.kernels.cuda.card import Card
+from isthmus.kernels.cuda.card import Card, Shared
 from isthmus.link.cuda import CudaLink
 from isthmus.link.cuda_disk import CudaDiskLink
 from isthmus.link.device import Device
@@ -87,6 +87,12 @@ class Outlasting(Protocol):
 
     def cache(self, sides: list[Side]) -> Cache:
         """The cache for a desk with these sides."""
+
+    def shared(self, array: Array) -> Shared | None:
+        """The memory of a card where an array of a program's state lies; None: the array is only on the host."""
+
+    def positions(self, lists: Lists) -> tuple[Array, Array] | None:
+        """Where lists begin and end, in a card's memory; None: they are only on the host."""
 
 
 class Holdings:

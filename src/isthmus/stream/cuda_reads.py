@@ -1,24 +1,30 @@
 """Reads of lists by a stream on a GPU: the edges stay in the host's memory, page-locked where they lie, and the host changes them there.
 
-The hot subgraph lies in the GPU's memory. Runs follow what has improved by kernels, which read lists that are not held by zero-copy.
-The loops that correct answers read the host's memory, as for a modelled device; what they would read is counted (`reads.py`).
+What stays on the GPU from batch to batch: the hot subgraph, where lists begin and end, and the state of programs, in managed memory.
+Runs, and the loops that correct answers (`cuda_corrector.py`), read lists of the hot subgraph where they are; other lists are read by
+zero-copy. For the recipe with pages, the graph's edges themselves lie in managed memory, and both sides use them there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
+
+import numpy as np
 
 from isthmus.cache.cuda_chunks import CudaChunkedLists
 from isthmus.cache.hot_subgraph import VERTEX_BYTES, HotSubgraph
 from isthmus.graph.change import Change
 from isthmus.graph.lists import Lists
 from isthmus.kernels.cuda.card import Card, Shared
+from isthmus.kernels.cuda.skeleton import LINE
 from isthmus.link.card_space import CardSpace, RowSpace, taken
 from isthmus.link.cuda import CudaLink
+from isthmus.link.cuda_pages import CudaLruPagedLink
 from isthmus.link.link import Array
 from isthmus.link.list_mover import ListMover
-from isthmus.stream.reads import FarReads
+from isthmus.stream.cuda_listed import Listed
+from isthmus.stream.reads import SPARE, FarReads
 
 
 class OutlastingHotSubgraph(HotSubgraph):
@@ -32,15 +38,24 @@ class OutlastingHotSubgraph(HotSubgraph):
 
 
 class CudaReads(FarReads):
-    """Edges in page-locked memory of the host. Close it after the session."""
+    """Edges in page-locked or managed memory of the host. Close it after the session."""
 
     def __init__(self, *given: Any) -> None:
         """As `FarReads`, and a card."""
         *others, card = given
-        self._card: Card = card
+        self.card: Card = card
         self._space = CardSpace(card)
-        self._registered: dict[int, Shared] = {}  # by address
+        self._registered: dict[int, Shared] = {}  # the graph's arrays, by address
+        self._lodged: dict[Hashable, tuple[Array, ...]] = {}
+        self._near_positions: dict[str, tuple[Array, Array]] = {}  # by side, with room for more vertices
+        self._uploaded_positions: set[str] = set()  # sides whose positions are those of the current snapshot
         try:
+            self._graph, self._recipe = others[0], others[2]
+            self._manage_edges()
+            self._rows = RowSpace(self._space, self._graph.vertices)
+            self.no_weights = self._space.upload(np.zeros(1, np.int32))
+            self._space.finish()
+            self.listed = Listed(self._space)
             super().__init__(*others)
         except BaseException:
             self.close()
@@ -54,9 +69,11 @@ class CudaReads(FarReads):
             self._sides, self._lists(), memory, kinds, self._graph.team, None, self._recipe.on_read, CudaChunkedLists
         )
         assert isinstance(hot.chunks, CudaChunkedLists)
-        hot.chunks.board(ListMover(RowSpace(self._space, snapshot.vertices)))
+        hot.chunks.board(ListMover(self._rows))
         hot.chunks.far = self._far
         return hot
+
+    # The graph's arrays
 
     def _far(self, array: Array) -> Array:
         """A far array as kernels see it."""
@@ -68,25 +85,154 @@ class CudaReads(FarReads):
         known = self._registered.get(at)
         if known is None or known.host.size != section.size:
             self._unregister([at])
-            known = self._registered[at] = taken(self._card, self._card.register, section)
+            known = self._registered[at] = taken(self.card, self.card.register, section)
         return known
 
     def _unregister(self, addresses: list[int]) -> None:
         for at in addresses:
             if at in self._registered:
-                self._card.free(self._registered.pop(at))
+                memory = self._registered.pop(at)
+                if self._recipe.pages:
+                    self.card.keep(memory)  # the graph may still use it
+                else:
+                    self.card.free(memory)
+
+    def _manage_edges(self) -> None:
+        """For pages: let the graph's edges lie in managed memory."""
+        if self._recipe.pages:
+            for side in {id(each): each for each in self._graph.sides.values()}.values():
+                side.move_edges(self._managed)
+
+    def _managed(self, array: Array) -> Array:
+        """An array of the graph in managed memory: itself, if it lies there."""
+        if address(array) in self._registered:
+            return array
+        memory: Shared = taken(self.card, self.card.managed, array.view("uint8"))
+        host: Array = memory.host.view(array.dtype)
+        self._registered[address(host)] = memory
+        return host
 
     def link(self, names: list[str], arrays: list[Array]) -> CudaLink:
-        return CudaLink(arrays, self._device, self._card, registered=self._register)
+        if self.pages is None:
+            return CudaLink(arrays, self._device, self.card, registered=self._register)
+        return CudaLruPagedLink(arrays, names, self._device, self.pages, self.card, self._register)
+
+    # What programs have there
+
+    def lodge(self, owner: Hashable, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Copies in managed memory; those that the owner had before are freed."""
+        fresh: list[Array] = []
+        try:
+            for array in arrays:
+                fresh.append(self._space.managed(array))
+        except BaseException:
+            self._free_shared(fresh)
+            raise
+        self._free_shared(self._lodged.pop(owner, ()))
+        self._lodged[owner] = tuple(fresh)
+        return self._lodged[owner]
+
+    def _free_shared(self, arrays: Any) -> None:
+        self._space.finish()
+        for array in arrays:
+            memory = self._space.shared(array)
+            assert memory is not None
+            self._space.free(memory)
+
+    def shared(self, array: Array) -> Shared | None:
+        return self._space.shared(array)
+
+    def positions(self, lists: Lists) -> tuple[Array, Array] | None:
+        """Uploaded once for a snapshot."""
+        name = next((side for side in self._sides if address(self._graph.sides[side].arrays()[0]) == address(lists.begins)), None)
+        if name is None:
+            return None
+        begins, ends = self._room_for_positions(name, len(lists))
+        if name not in self._uploaded_positions:
+            for near, host in ((begins, lists.begins), (ends, lists.ends)):
+                self.card.copy(near, np.ascontiguousarray(host), self._space.stream)
+            self._space.finish()
+            self._uploaded_positions.add(name)
+        return begins, ends
+
+    def _room_for_positions(self, name: str, vertices: int) -> tuple[Array, Array]:
+        near = self._near_positions.get(name)
+        if near is None or near[0].size < vertices:
+            for old in self._near_positions.pop(name, ()):
+                self._space.free(old)
+            room = vertices + vertices // SPARE + 64
+            near = self._near_positions[name] = self._space.near(room, np.int64), self._space.near(room, np.int64)
+            self._uploaded_positions.discard(name)
+        return near[0][:vertices], near[1][:vertices]
+
+    # For correction
+
+    def launch(self, kernel: Any, *arguments: Any) -> None:
+        self._space.launch(kernel, *arguments)
+
+    def uploaded(self, columns: list[Array], kinds: tuple[Any, ...]) -> Iterator[list[Array]]:
+        """Columns of the host in near memory, a part at a time. The caller has submitted all work on a part when it asks for the next."""
+        room = self._rows.room
+        for at in range(0, columns[0].size, room):
+            with CardSpace(self.card) as there:
+                part = [np.ascontiguousarray(column[at : at + room], kind) for column, kind in zip(columns, kinds, strict=True)]
+                near = [there.upload(each) for each in part]
+                there.finish()
+                yield near
+                self._space.finish()
+
+    def follow(self, side: str, rows: Array, weights: bool, kernel: Any, *arguments: Any) -> None:
+        """Run a kernel on the lists of these vertices: those of the hot subgraph where they are, others over the link."""
+        lists = self._graph.snapshot.lists(side)
+        held = np.zeros(rows.size, np.bool_)
+        if self.hot is not None:
+            keys = rows.astype(np.int64) + self.hot.offset(self._stored(side))
+            held = self.hot.chunks.held[keys] != 0
+            self._follow_held(lists, rows[held], keys[held], weights, kernel, arguments)
+        positions = self.positions(lists)
+        assert positions is not None
+        edges = self._graph.sides[side].arrays()[2:]
+        targets, far_weights = self._far(edges[0]), self._far(edges[1]) if self._has(weights) else self.no_weights
+        for (some,) in self._rows.parts([rows[~held]]):
+            self._rows.sort(self._rows.list_kernels.sort_held, some, positions[0], *positions)
+            self._each(kernel, targets, far_weights, arguments)
+
+    def _follow_held(self, lists: Lists, rows: Array, keys: Array, weights: bool, kernel: Any, arguments: tuple[Any, ...]) -> None:
+        assert self.hot is not None
+        chunks = self.hot.chunks
+        places = chunks.begins[keys].astype(np.int64)
+        near_weights = chunks.weights if self._has(weights) else self.no_weights
+        for some in self._rows.parts([rows, places, places, lists.ends[rows] - lists.begins[rows]]):
+            self._rows.sort(self._rows.kernels.sort_rows, *some)
+            self._each(kernel, chunks.targets, near_weights, arguments)
+
+    def _has(self, weights: bool) -> bool:
+        return weights and self._graph.snapshot.weighted
+
+    def _each(self, kernel: Any, targets: Array, weights: Any, arguments: tuple[Any, ...]) -> None:
+        self._rows.each_kind(kernel, LINE // targets.dtype.itemsize, targets, weights, *arguments)
+
+    # When the snapshot advances
 
     def committed(self, change: Change) -> None:
         """Arrays that the graph has replaced are let go before others are used."""
         used = {address(array) for side in self._sides for array in self._graph.sides[side].arrays()[2:]}
         self._unregister([at for at in self._registered if at not in used])
+        self._manage_edges()
+        self._uploaded_positions.clear()
         super().committed(change)
+
+    def renumbered(self, change: Change) -> None:
+        self._uploaded_positions.clear()
+        super().renumbered(change)
+
+    def forget(self) -> None:
+        self._uploaded_positions.clear()
+        super().forget()
 
     def close(self) -> None:
         self._space.close()
+        self._lodged.clear()
         self._unregister(list(self._registered))
 
 

@@ -7,7 +7,7 @@ host's memory either way; the loop of every run, which follows what has improved
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from isthmus.graph.files import aligned_empty
 from isthmus.graph.lists import Lists
 from isthmus.graph.packed_lists import SideChanges
 from isthmus.kernels.compiling import clock
+from isthmus.kernels.cuda.card import Shared
 from isthmus.link import costs
 from isthmus.link.device import Device
 from isthmus.link.link import Moved
@@ -66,6 +67,11 @@ class Reads:
     recomputes = False  # answers are computed from scratch for every batch
     resends = False  # every vertex that has a value sends again after every batch
     adopts = True  # a vertex that has lost its parent looks for another before it loses its value
+    launches = False  # loops are a device's launches: they send from values as they stood at the start, and list vertices in order
+
+    def lodge(self, owner: Hashable, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
+        """These arrays of a program where its runs and loops find them; they stay there until the owner brings others."""
+        return arrays
 
     def read(self, side: str, rows: Array, weights: bool) -> None:
         """A kernel reads the lists of these vertices."""
@@ -84,6 +90,7 @@ class FarReads(Reads):
     """Edges are in the memory of a modelled device's host. Not thread-safe."""
 
     adopts = False  # as published; it would read long lists once more
+    launches = True
 
     def __init__(
         self, graph: ChangingGraph, device: Device, recipe: StreamRecipe, sides: list[str], weights: bool, near_bytes: int,
@@ -131,6 +138,12 @@ class FarReads(Reads):
     def cache(self, sides: list[Side]) -> Cache:
         """The hot subgraph, for programs that follow one side: the loop serves a vertex on all of its sides or on none."""
         return self.hot if self.hot is not None and len(sides) == 1 else Cache()
+
+    def shared(self, array: Array) -> Shared | None:
+        return None
+
+    def positions(self, lists: Lists) -> tuple[Array, Array] | None:
+        return None
 
     def ran(self, run: Execution) -> None:
         trace, found = run.trace, self.transfer
