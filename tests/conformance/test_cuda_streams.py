@@ -18,6 +18,7 @@ from tests.stream.test_reads import filled, programs
 
 import isthmus as ist
 from isthmus.errors import BudgetError
+from isthmus.kernels import correction
 from isthmus.kernels.cuda import shim
 from isthmus.stream.cuda_reads import CudaReads
 from isthmus.stream.monotone import MaintainedMonotone
@@ -74,6 +75,62 @@ def test_near_lists_are_what_far_memory_has(policy: str, seed: int, card: LazyCa
                 assert hot.chunks.weights is None or (hot.chunks.weights[at : at + length] == weights[begins[v] : ends[v]]).all()
                 held += 1
     assert held > 0
+
+
+def skewed() -> tuple[Any, list[dict[str, Any]]]:
+    """A graph of some thousand edges with lists of all lengths, and batches."""
+    draw = np.random.default_rng(5)
+    ends = [draw.integers(0, 600, 9000) ** 2 // 600 for _ in range(2)]
+    graph = ist.read((*ends, draw.integers(1, 99, 9000).astype(np.int32)), directed=False, parallel="min")
+    found = []
+    for _ in range(4):
+        gone = draw.integers(0, 9000, 60)
+        inserts = (draw.integers(0, 600, 60), draw.integers(0, 600, 60), draw.integers(1, 99, 60).astype(np.int32))
+        found.append({"inserts": inserts, "deletes": (ends[0][gone], ends[1][gone])})
+    return graph, found
+
+
+@pytest.mark.parametrize("policy", ["auto", "grapin", "grapin-page"])
+def test_long_lists_are_followed_as_on_the_modelled_device(policy: str, card: LazyCard, tight: None) -> None:
+    graph, changes = skewed()
+    how: dict[str, Any] = {"policy": policy, "memory": "30%", "threads": 1}
+    wanted = [ist.SSSP(source=0), ist.WeaklyConnectedComponents()]
+    with ist.stream(graph, wanted, device=GPU, **how) as there, ist.stream(graph, wanted, device=MODEL, **how) as modelled:
+        for batch in changes:
+            found, expected = (live.apply(**batch) for live in (there, modelled))
+            assert figures(found.transfer) == figures(expected.transfer)
+            assert found.programs == expected.programs
+        assert there.check() == {}
+
+
+@pytest.mark.parametrize("policy", RECIPES)
+def test_lists_of_all_lengths_are_followed_at_once(policy: str, card: LazyCard, tight: None) -> None:
+    """As on a GPU: with one, 32 or 256 threads a list, in any order, from live values."""
+    card.repeats = card.in_order = False
+    graph, changes = skewed()
+    wanted = [ist.SSSP(source=0), ist.BFS(source=0), ist.WeaklyConnectedComponents(), ist.WidestPath(source=0)]
+    with ist.stream(graph, wanted, device=GPU, policy=policy, memory="30%") as live:
+        for batch in changes:
+            live.apply(**batch)
+            assert live.check() == {}
+        widths = {int(work.arguments[7]) for work in card.record_of if work.name in ("hear", "orphan_children")}
+    assert widths == (set() if policy == "grapin-recompute" else {1, 32, 256})
+
+
+def test_wrong_values_are_found_by_kernels(card: LazyCard, tight: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No loop of the processor corrects them, and the state stays on the card."""
+    graph, changes = skewed()
+    with ist.stream(graph, [ist.SSSP(source=0)], device=GPU) as live:
+        for name in ("orphan_heads", "orphan_children", "give_up"):
+            monkeypatch.delattr(correction, name)
+        state = live._programs["sssp"].state.arrays
+        assert all(id(array) in card.held for array in state)
+        card.record_of.clear()
+        live.apply(**changes[0])
+        done = {work.name for work in card.record_of}
+        assert {"orphan_heads", "orphan_children", "give_up", "hear", "send"} <= done
+        assert all(now is then for now, then in zip(live._programs["sssp"].state.arrays, state, strict=True)), "it stays where it is"
+        assert live.check() == {}
 
 
 def test_kernels_read_near_lists(card: LazyCard, tight: None) -> None:
@@ -159,10 +216,13 @@ def test_recipes_compared(card: LazyCard, tight: None, tmp_path: Any) -> None:
 
 
 @pytest.mark.skipif(not shim.simulated(), reason="set NUMBA_ENABLE_CUDASIM=1 to run kernels in numba-cuda's simulator")
-@pytest.mark.parametrize("policy", ["auto", "grapin"])
-def test_the_simulator_keeps_answers_current(policy: str, tight: None) -> None:
+@pytest.mark.parametrize(("policy", "name"), [
+    ("auto", "SSSP"), ("grapin", "SSSP"), ("grapin-page", "BFS"), ("grapin-zc", "WidestPath"), ("auto", "WeaklyConnectedComponents"),
+])  # fmt: skip
+def test_the_simulator_keeps_answers_current(policy: str, name: str, tight: None) -> None:
     model = Model(4, 12)
-    with ist.stream(model.graph(), [ist.SSSP(source=model.source)], device=GPU, policy=policy, memory="80%") as live:
+    wanted = getattr(ist, name)(**({} if name.startswith("Weakly") else {"source": model.source}))
+    with ist.stream(model.graph(), [wanted], device=GPU, policy=policy, memory="80%") as live:
         for _ in range(3):
             live.apply(**model.batch())
             assert live.check() == {}

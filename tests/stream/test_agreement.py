@@ -80,7 +80,7 @@ def race(program: MaintainedMonotone, given: tuple[Any, Any, Any], seed: int) ->
 
     def send(order: Any) -> None:
         mine, queue, marks = (tails[order], heads[order], weights[order]), np.empty(tails.size, np.uint32), program.marks
-        state = (True, values.dtype.type(program.silent), program.state.arrays, program.state.arrays, program.state.params, marks)
+        state = (True, values.dtype.type(program.silent), program.state.arrays, program.state.params, marks)
         gate.wait()
         start = time.perf_counter()
         program.module.relax_arcs(*mine, 0, order.size, begins, ends, *state, queue, 0)

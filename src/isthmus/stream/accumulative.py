@@ -104,7 +104,7 @@ class MaintainedAccumulative(MaintainedResiduals):
     def _along_arcs(self, tails: Array, heads: Array, weights: Array) -> None:
         if not tails.size:
             return
-        given = (*self.ends_of("out"), False, 0.0, self.state.arrays, self.state.arrays, self.state.params, self._marks, NO_QUEUE, 0)
+        given = (*self.ends_of("out"), False, 0.0, self.state.arrays, self.state.params, self._marks, NO_QUEUE, 0)
         self.in_parts(lambda a, b: self._module.relax_arcs(tails, heads, weights, a, b, *given), tails.size)
         self.effort.edges_read += int(tails.size)
 

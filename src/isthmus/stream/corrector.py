@@ -46,12 +46,6 @@ class Corrector:
         of = self._of
         return of.silent is not None, of.values.dtype.type(0 if of.silent is None else of.silent)
 
-    @property
-    def _before(self) -> tuple[Array, ...]:
-        """The state that a loop sends from: on a device, as it stood when the loop began."""
-        arrays = self._of.state.arrays
-        return (arrays[0].copy(), *arrays[1:]) if self._of.reads.launches else arrays
-
     # On the old edges
 
     def orphan_heads(self, tails: Array, heads: Array) -> None:
@@ -68,10 +62,10 @@ class Corrector:
             of.effort.edges_read += int(sum(found))
 
     def orphans(self) -> Array:
-        """The orphans found since the last call. On a device, and where lists come from disk, in ascending order."""
+        """The orphans found since the last call. Where lists come from disk, in ascending order, as these will."""
         found = self._orphans[: int(self._count[0])]
         self._count[0] = 0
-        if self._of.reads.launches or not self._of.graph.lists_are_near:
+        if not self._of.graph.lists_are_near:
             found.sort()
         return found
 
@@ -109,8 +103,8 @@ class Corrector:
 
     def hear(self, side: str, rows: Array) -> None:
         """Let these vertices hear from all their neighbours against a side that is followed."""
-        of, weighted, before = self._of, self._of.reads_weights() and self._of.graph.weighted, self._before
-        common = (*self._silent, of.state.arrays, before, of.state.params, of.marks)
+        of, weighted = self._of, self._of.reads_weights() and self._of.graph.weighted
+        common = (*self._silent, of.state.arrays, of.state.params, of.marks)
         for some, into in of.pieces(OPPOSITE[side], rows):
             of.effort.edges_read += int((into[1][some] - into[0][some]).sum())
             given = (*of.ends_of(side), *into[:3], into[3] if weighted else NO_WEIGHTS, *common)
@@ -120,8 +114,8 @@ class Corrector:
 
     def send(self, side: str, tails: Array, heads: Array, weights: Array) -> None:
         """Send along these arcs of a side."""
-        of, before = self._of, self._before
-        given = (*of.ends_of(side), *self._silent, of.state.arrays, before, of.state.params, of.marks)
+        of = self._of
+        given = (*of.ends_of(side), *self._silent, of.state.arrays, of.state.params, of.marks)
         self._found += self._queued(
             lambda a, b, q: of.module.relax_arcs(tails, heads, weights, a, b, *given, q, 0), tails.size
         )

@@ -47,11 +47,6 @@ class CudaCorrector(Corrector):
     def lose(self, vertices: Array) -> None:
         self._lost = vertices
 
-    @property
-    def _before(self) -> tuple[Array, ...]:
-        """As it stood when a launch began, where that can be known; a GPU's threads read live values."""
-        return super()._before if self._reads.card.repeats else self._of.state.arrays
-
     # On the old edges
 
     def orphan_heads(self, tails: Array, heads: Array) -> None:
@@ -77,8 +72,8 @@ class CudaCorrector(Corrector):
     def give_up(self, orphans: Array, adopted: Array) -> Array:
         of, number = self._of, getattr(self._of.program, "labels_are_vertices", False)
         kind = correction.FROM_NUMBER if number else correction.FROM_ARRAY if of.initials.size else correction.FROM_CONSTANT
-        levels = of.values if of.levels is None else of.levels
-        initials = self._uploaded_initials() if kind == correction.FROM_ARRAY else of.values
+        levels = self._reads.no_weights if of.levels is None else of.levels  # no array twice: numba-cuda's simulator copies each
+        initials = self._uploaded_initials() if kind == correction.FROM_ARRAY else self._reads.no_weights
         state = (of.values, levels, of.levels is not None, of.parents, *of.changes, of.values.dtype.type(of.initial), initials, kind)
         for (near,) in self._reads.uploaded([orphans], (np.uint32,)):
             self._reads.launch(self._kernels.give_up, near, *state)
@@ -112,11 +107,11 @@ class CudaCorrector(Corrector):
             self._reads.launch(self._own.send, *near, *(() if weights.size else (self._reads.no_weights,)), *sending)
 
     def _sending(self, side: str) -> tuple[Any, ...]:
-        """The arguments of both kernels: degrees, the silent value, the state as it is and as it was, and the list of what improves."""
+        """The arguments of both kernels: degrees, the silent value, the state, and the list of what improves."""
         of = self._of
         lists = self._reads.positions(of.graph.snapshot.lists(side))
         assert lists is not None
-        return (*lists, *self._silent, of.state.arrays, self._before, of.state.params, *self._listed.arrays)
+        return (*lists, *self._silent, of.state.arrays, of.state.params, *self._listed.arrays)
 
     def improved(self) -> Array:
         found, self._heard = [self._listed.take(), *self._heard], []

@@ -33,11 +33,11 @@ class Listed:
         self._space.finish()
 
     def take(self) -> Array:
-        """The vertices that were added since the last call, ascending; those taken are not added again before `clear`."""
+        """The vertices that were added since the last call; those taken are not added again before `clear`."""
         _, found, count = self.arrays
         vertices = np.empty(self._space.number(count, 0), np.uint32)
         if vertices.size:
             self._space.copy_back(vertices, found[: vertices.size])
             self._space.launch(self._fill, count, 0)
             self._space.finish()
-        return np.sort(vertices)
+        return vertices

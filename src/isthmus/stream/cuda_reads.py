@@ -18,7 +18,7 @@ from isthmus.graph.change import Change
 from isthmus.graph.lists import Lists
 from isthmus.kernels.cuda.card import Card, Shared
 from isthmus.kernels.cuda.skeleton import LINE
-from isthmus.link.card_space import CardSpace, RowSpace, taken
+from isthmus.link.card_space import ROW, CardSpace, RowSpace, taken
 from isthmus.link.cuda import CudaLink
 from isthmus.link.cuda_pages import CudaLruPagedLink
 from isthmus.link.link import Array
@@ -172,7 +172,7 @@ class CudaReads(FarReads):
 
     def uploaded(self, columns: list[Array], kinds: tuple[Any, ...]) -> Iterator[list[Array]]:
         """Columns of the host in near memory, a part at a time. The caller has submitted all work on a part when it asks for the next."""
-        room = self._rows.room
+        room = min(self._rows.room, self.card.threads) if self.card.in_order else self._rows.room
         for at in range(0, columns[0].size, room):
             with CardSpace(self.card) as there:
                 part = [np.ascontiguousarray(column[at : at + room], kind) for column, kind in zip(columns, kinds, strict=True)]
@@ -182,29 +182,53 @@ class CudaReads(FarReads):
                 self._space.finish()
 
     def follow(self, side: str, rows: Array, weights: bool, kernel: Any, *arguments: Any) -> None:
-        """Run a kernel on the lists of these vertices: those of the hot subgraph where they are, others over the link."""
-        lists = self._graph.snapshot.lists(side)
-        held = np.zeros(rows.size, np.bool_)
-        if self.hot is not None:
-            keys = rows.astype(np.int64) + self.hot.offset(self._stored(side))
-            held = self.hot.chunks.held[keys] != 0
-            self._follow_held(lists, rows[held], keys[held], weights, kernel, arguments)
-        positions = self.positions(lists)
-        assert positions is not None
-        edges = self._graph.sides[side].arrays()[2:]
-        targets, far_weights = self._far(edges[0]), self._far(edges[1]) if self._has(weights) else self.no_weights
-        for (some,) in self._rows.parts([rows[~held]]):
-            self._rows.sort(self._rows.list_kernels.sort_held, some, positions[0], *positions)
-            self._each(kernel, targets, far_weights, arguments)
+        """Run a kernel on the lists of these vertices: those of the hot subgraph where they are, others over the link.
 
-    def _follow_held(self, lists: Lists, rows: Array, keys: Array, weights: bool, kernel: Any, arguments: tuple[Any, ...]) -> None:
+        Where threads run in order, lists are followed in the order of `rows`, one by one: then what is found, and what is read because of
+        it, is exactly as on a modelled device.
+        """
+        hot, held = self.hot, np.zeros(rows.size, np.bool_)
+        if hot is not None:
+            held = hot.chunks.held[rows.astype(np.int64) + hot.offset(self._stored(side))] != 0
+        for some in stretches(held) if self.card.in_order else (np.flatnonzero(held), np.flatnonzero(~held)):
+            if some.size:
+                run = self._follow_near if held[some[0]] else self._follow_far
+                run(side, rows[some], weights, kernel, arguments)
+
+    def _follow_near(self, side: str, rows: Array, weights: bool, kernel: Any, arguments: tuple[Any, ...]) -> None:
         assert self.hot is not None
-        chunks = self.hot.chunks
-        places = chunks.begins[keys].astype(np.int64)
+        chunks, lists = self.hot.chunks, self._graph.snapshot.lists(side)
+        places = chunks.begins[rows.astype(np.int64) + self.hot.offset(self._stored(side))].astype(np.int64)
         near_weights = chunks.weights if self._has(weights) else self.no_weights
-        for some in self._rows.parts([rows, places, places, lists.ends[rows] - lists.begins[rows]]):
+        columns = [rows, places, places, lists.ends[rows] - lists.begins[rows]]
+        if self.card.in_order:
+            self._one_by_one(columns, kernel, chunks.targets, near_weights, arguments)
+            return
+        for some in self._rows.parts(columns):
             self._rows.sort(self._rows.kernels.sort_rows, *some)
             self._each(kernel, chunks.targets, near_weights, arguments)
+
+    def _follow_far(self, side: str, rows: Array, weights: bool, kernel: Any, arguments: tuple[Any, ...]) -> None:
+        lists, (targets, own_weights) = self._graph.snapshot.lists(side), self._graph.sides[side].arrays()[2:]
+        far = (self._far(targets), self._far(own_weights) if self._has(weights) else self.no_weights)
+        if self.card.in_order:
+            begins = lists.begins[rows]
+            self._one_by_one([rows, begins, begins, lists.ends[rows] - begins], kernel, *far, arguments)
+            return
+        positions = self.positions(lists)
+        assert positions is not None
+        for (some,) in self._rows.parts([rows]):
+            self._rows.sort(self._rows.list_kernels.sort_held, some, positions[0], *positions)
+            self._each(kernel, *far, arguments)
+
+    def _one_by_one(self, columns: list[Array], kernel: Any, targets: Array, weights: Any, arguments: tuple[Any, ...]) -> None:
+        """Follow rows, a thread each, in their order."""
+        for rows in self.uploaded(columns, ROW):
+            with CardSpace(self.card) as there:
+                count = there.upload(np.array([rows[0].size]))
+                there.finish()
+                self.launch(kernel, 0, 0, *rows, count, 1, LINE // targets.dtype.itemsize, targets, weights, *arguments)
+                self._space.finish()
 
     def _has(self, weights: bool) -> bool:
         return weights and self._graph.snapshot.weighted
@@ -234,6 +258,11 @@ class CudaReads(FarReads):
         self._space.close()
         self._lodged.clear()
         self._unregister(list(self._registered))
+
+
+def stretches(marks: Array) -> list[Array]:
+    """The places of marks, cut where they change."""
+    return np.split(np.arange(marks.size), np.flatnonzero(np.diff(marks)) + 1)
 
 
 def address(array: Array) -> int:

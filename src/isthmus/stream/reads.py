@@ -67,7 +67,6 @@ class Reads:
     recomputes = False  # answers are computed from scratch for every batch
     resends = False  # every vertex that has a value sends again after every batch
     adopts = True  # a vertex that has lost its parent looks for another before it loses its value
-    launches = False  # loops are a device's launches: they send from values as they stood at the start, and list vertices in order
 
     def lodge(self, owner: Hashable, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
         """These arrays of a program where its runs and loops find them; they stay there until the owner brings others."""
@@ -90,7 +89,6 @@ class FarReads(Reads):
     """Edges are in the memory of a modelled device's host. Not thread-safe."""
 
     adopts = False  # as published; it would read long lists once more
-    launches = True
 
     def __init__(
         self, graph: ChangingGraph, device: Device, recipe: StreamRecipe, sides: list[str], weights: bool, near_bytes: int,

@@ -1,7 +1,7 @@
 """Kernels that find wrong values before edges disappear: as kernels/correction.py, whose words they use, with many threads per list.
 
-What they find is listed, each vertex once: `words` has a bit for every vertex, and the thread that sets it writes the vertex behind the others
-of the list. A GPU has no atomics on bytes. Rows are those of `skeleton.py`.
+What they find is listed, each vertex once: `words` has a bit for every vertex, and the thread that sets it writes the vertex behind the
+others of the list. (A GPU has no atomics on bytes.) Rows are those of `skeleton.py`.
 """
 
 from __future__ import annotations

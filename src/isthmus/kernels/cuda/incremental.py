@@ -16,18 +16,18 @@ from isthmus.kernels.cuda.skeleton import TURNS
 TEXT = TURNS + LISTED + '''
 
 @called
-def told(u, v, w, list_begins, list_ends, has_silent, silent, state, before, params):
+def told(u, v, w, list_begins, list_ends, has_silent, silent, state, params):
     """Whether v improves by what u sends."""
     improved = False
-    if not has_silent or before[0][u] != silent:
-        improved = edge(source(u, list_ends[u] - list_begins[u], before, params), u, v, w, state, params)
+    if not has_silent or state[0][u] != silent:
+        improved = edge(source(u, list_ends[u] - list_begins[u], state, params), u, v, w, state, params)
     return improved
 
 
 @called
 def hear_share(
     thread, threads, kind, room, vertices, begins, weight_begins, lengths, counts, width, line, targets, weights, list_begins, list_ends,
-    has_silent, silent, state, before, params, words, found, count
+    has_silent, silent, state, params, words, found, count
 ):
     """Let the vertices of the rows hear from their neighbours there."""
     lane, groups = thread % width, threads // width
@@ -38,7 +38,7 @@ def hear_share(
             for e in range(first_turn(begin, lane, width, line), end, width):
                 if e >= begin:
                     u = np.int64(targets[e])
-                    if told(u, v, {weight}, list_begins, list_ends, has_silent, silent, state, before, params):
+                    if told(u, v, {weight}, list_begins, list_ends, has_silent, silent, state, params):
                         improved = True
             if improved:
                 add_once(v, words, found, count)
@@ -46,12 +46,12 @@ def hear_share(
 
 @called
 def send_share(
-    thread, threads, tails, heads, weights, list_begins, list_ends, has_silent, silent, state, before, params, words, found, count
+    thread, threads, tails, heads, weights, list_begins, list_ends, has_silent, silent, state, params, words, found, count
 ):
     """Send along single arcs."""
     for i in range(thread, tails.size, threads):
         u, v = np.int64(tails[i]), np.int64(heads[i])
-        if told(u, v, {weight_of_arc}, list_begins, list_ends, has_silent, silent, state, before, params):
+        if told(u, v, {weight_of_arc}, list_begins, list_ends, has_silent, silent, state, params):
             add_once(v, words, found, count)
 '''
 
