@@ -16,7 +16,7 @@ from tests import cases
 
 import isthmus as ist
 from isthmus.engines.engine import Side
-from isthmus.kernels.cuda import correction, hotness, incremental, lists, measuring, ptx, rows, skeleton
+from isthmus.kernels.cuda import correction, hotness, incremental, lists, measuring, ptx, rows, skeleton, uses
 from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.programs.dependencies import Remembered
 from isthmus.programs.program import Facts, Program, State
@@ -69,6 +69,21 @@ OF_CORRECTION: dict[str, tuple[Any, ...]] = {
     "orphan_children": (NUMBER, NUMBER, *SORTED, NUMBER, NUMBER, VERTICES, VERTICES, VERTICES, *LISTED),
     "give_up": (VERTICES, NUMBERS, VERTICES, FLAG, VERTICES, BYTES, VERTICES, NUMBERS, NUMBER, NUMBERS, NUMBER),
 }
+RANKED = (NUMBER, VERTICES, BYTES, *LISTS, NUMBER)  # where a side's keys begin, words, what is held, lists, the longest
+OF_USES: dict[str, tuple[Any, ...]] = {
+    "use_rows": (VERTICES, NUMBER, VERTICES),
+    "use_marked": (NUMBER, BYTES, FLAG, NUMBER, VERTICES),
+    "end_period": (VERTICES,),
+    "count_entries": (NUMBER, *RANKED, NUMBERS),
+    "find_level": (NUMBERS, NUMBER, NUMBERS),
+    "entries_on_level": (NUMBER, NUMBER, *RANKED, NUMBERS, NUMBERS),
+    "mark_candidates": (NUMBER, NUMBER, *RANKED, NUMBERS, NUMBERS, BYTES),
+    "take_room": (NUMBERS, NUMBERS),
+    "count_held": (VERTICES, VERTICES, VERTICES, NUMBERS),
+    "mark_cold": (VERTICES, VERTICES, VERTICES, NUMBERS, BYTES),
+    "heat": (VERTICES, VERTICES, np.empty(1, np.uint16)),
+    "move_words": (NUMBERS, NUMBERS, VERTICES),
+}
 MEASURED = {
     "read_lines": (VERTICES, NUMBER, NUMBER, NUMBER, NUMBERS),
     "push": (NUMBER, NUMBER, *SORTED, NUMBER, NUMBER, *LISTS, VERTICES, np.empty(1, np.int32), (NUMBERS,), (NUMBERS,), (), BYTES),
@@ -86,7 +101,7 @@ class Kernel:
 
 
 def of_vertices() -> Iterator[Kernel]:
-    every = ((rows, OF_VERTICES), (lists, OF_LISTS), (hotness, OF_CACHE), (correction, OF_CORRECTION))
+    every = ((rows, OF_VERTICES), (lists, OF_LISTS), (hotness, OF_CACHE), (correction, OF_CORRECTION), (uses, OF_USES))
     for module, kernels in ((each.build(), kernels) for each, kernels in every):
         for name, arguments in kernels.items():
             yield Kernel(name, getattr(module, name), arguments)

@@ -233,7 +233,7 @@ def test_space_within_and_across_chunks_becomes_one(team):
     cache.chunks.wanted[[0, 2, 4, 6, 8, 10, 12, 14, 16]] = 1
     lengths = lists.degrees().astype(np.uint32)
     cache.chunks.used[2:] = 32  # no other chunk has room
-    assert cache.chunks.replace(lengths, cache.hotness, np.empty(0, np.int64)).tolist() == [16]
+    assert cache.chunks.replace(lengths, cache.uses.heat, np.empty(0, np.int64)).tolist() == [16]
     assert sorted(cache.chunks.used.tolist()[:2]) == [32, 32]
     for v in range(0, 16, 2):
         at = int(cache.chunks.begins[v])
@@ -249,9 +249,9 @@ def test_uses_are_counted_over_four_periods_and_stay_at_the_largest(team):
             cache.use("out", row)
         if count != 1:
             cache.end_period()
-    assert cache.hotness.view(np.uint8).tolist() == [255, 2, 0, 1]
+    assert cache.uses.words.view(np.uint8).tolist() == [255, 2, 0, 1]
     cache.end_period()
-    assert cache.hotness.view(np.uint8).tolist() == [2, 0, 1, 0]
+    assert cache.uses.words.view(np.uint8).tolist() == [2, 0, 1, 0]
     assert hot.LEVELS == 2 * (4 * 255 + 1) * 33
 
 

@@ -86,12 +86,11 @@ def entries_by_level(first: Any, last: Any, hotness: Any, held: Any, lengths: An
 
 @kernel
 def levels_of(keys: Any, hotness: Any, lengths: Any) -> Any:
-    """The levels of lists that are held."""
+    """The levels of lists that are held, with these keys and lengths."""
     found = np.empty(keys.size, np.int32)
     for i in range(keys.size):
-        key = int64(keys[i])
-        length = int64(lengths[key])
-        found[i] = level_of(hotness[key], True, length, length)
+        length = int64(lengths[i])
+        found[i] = level_of(hotness[int64(keys[i])], True, length, length)
     return found
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.cache.cuda_chunks import CudaChunkedLists
+from isthmus.cache.cuda_uses import CudaUses
 from isthmus.cache.hot_subgraph import VERTEX_BYTES, HotSubgraph
 from isthmus.graph.change import Change
 from isthmus.graph.lists import Lists
@@ -31,10 +32,12 @@ class OutlastingHotSubgraph(HotSubgraph):
     """Has a mover of its own, as lists also move between runs."""
 
     def board(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
-        """It needs nothing of a run."""
+        """Only where the run has its frontier."""
+        self.uses.board(mover.space, lists)
 
     def leave(self) -> None:
         """It keeps its mover."""
+        self.uses.leave()
 
 
 class CudaReads(FarReads):
@@ -66,9 +69,10 @@ class CudaReads(FarReads):
         memory = self._space.near(near_bytes + VERTEX_BYTES * len(self._sides) * snapshot.vertices, "uint8")
         kinds = (snapshot.target_dtype, snapshot.weight_dtype if self._weights else None)
         hot = OutlastingHotSubgraph(
-            self._sides, self._lists(), memory, kinds, self._graph.team, None, self._recipe.on_read, CudaChunkedLists
+            self._sides, self._lists(), memory, kinds, self._graph.team, None, self._recipe.on_read, CudaChunkedLists, CudaUses
         )
-        assert isinstance(hot.chunks, CudaChunkedLists)
+        assert isinstance(hot.chunks, CudaChunkedLists) and isinstance(hot.uses, CudaUses)
+        hot.uses.stay(self._space, self._near_lists)
         hot.chunks.board(ListMover(self._rows))
         hot.chunks.far = self._far
         return hot
@@ -155,6 +159,11 @@ class CudaReads(FarReads):
             self._uploaded_positions.add(name)
         return begins, ends
 
+    def _near_lists(self, lists: Lists) -> tuple[Array, Array]:
+        near = self.positions(lists)
+        assert near is not None
+        return near
+
     def _room_for_positions(self, name: str, vertices: int) -> tuple[Array, Array]:
         near = self._near_positions.get(name)
         if near is None or near[0].size < vertices:
@@ -215,8 +224,7 @@ class CudaReads(FarReads):
             begins = lists.begins[rows]
             self._one_by_one([rows, begins, begins, lists.ends[rows] - begins], kernel, *far, arguments)
             return
-        positions = self.positions(lists)
-        assert positions is not None
+        positions = self._near_lists(lists)
         for (some,) in self._rows.parts([rows]):
             self._rows.sort(self._rows.list_kernels.sort_held, some, positions[0], *positions)
             self._each(kernel, *far, arguments)
