@@ -20,6 +20,7 @@ import isthmus as ist
 from isthmus.errors import BudgetError
 from isthmus.kernels import correction
 from isthmus.kernels.cuda import shim
+from isthmus.runtime import device
 from isthmus.stream.cuda_reads import CudaReads
 from isthmus.stream.monotone import MaintainedMonotone
 from isthmus.stream.recipes import RECIPES
@@ -178,6 +179,39 @@ def test_a_batch_that_is_undone_leaves_nothing_near(card: LazyCard, tight: None,
     assert card.held == {}
 
 
+class FullOnce(LazyCard):
+    """Memory is full when `fails_at` allocations were made, and then there is some again."""
+
+    def _take(self, array: Any) -> Any:
+        try:
+            return super()._take(array)
+        except MemoryError:
+            self.fails_at = None
+            raise
+
+
+@pytest.mark.parametrize("policy", ["auto", "grapin", "grapin-page"])
+def test_a_batch_during_which_memory_is_full_is_undone(policy: str, card: LazyCard, monkeypatch: pytest.MonkeyPatch, tight: None) -> None:
+    """Whichever allocation fails, answers stay as they were, and the batch can be applied later."""
+    full, failed = FullOnce(), 0
+    monkeypatch.setattr(device, "open_card", lambda number: full)
+    graph, changes = skewed()
+    wanted = [ist.SSSP(source=0), ist.WeaklyConnectedComponents()]
+    with ist.stream(graph, wanted, device=GPU, memory="30%", policy=policy) as live:
+        for count, batch in zip((0, 4, 9, 30), changes, strict=True):
+            before = {name: filled(live[name]) for name in live}
+            full.taken, full.fails_at = 0, count
+            try:
+                live.apply(**batch)
+            except BudgetError:
+                failed += 1
+                assert {name: filled(live[name]) for name in live} == before
+                live.apply(**batch)
+            full.fails_at = None
+            assert live.check() == {}
+    assert failed >= 3 and full.held == {}
+
+
 def test_a_batch_that_finds_no_memory_is_undone(card: LazyCard, tight: None, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model(2, 60)
     with ist.stream(model.graph(), [ist.SSSP(source=model.source)], device=GPU, memory="60%") as live:
@@ -196,15 +230,16 @@ def test_a_batch_that_finds_no_memory_is_undone(card: LazyCard, tight: None, mon
     assert card.held == {}
 
 
-def test_memory_is_freed_whichever_allocation_fails(card: LazyCard, tight: None) -> None:
+@pytest.mark.parametrize("policy", ["auto", "grapin-page"])
+def test_memory_is_freed_whichever_allocation_fails(policy: str, card: LazyCard, tight: None) -> None:
     graph = Model(2, 60).graph()
-    with ist.stream(graph, [ist.SSSP(source=0)], device=GPU, memory="60%"):
+    with ist.stream(graph, [ist.SSSP(source=0)], device=GPU, memory="60%", policy=policy):
         most = card.taken
     assert card.held == {}
     for count in range(0, most, max(1, most // 12)):
         card.taken, card.fails_at = 0, count
         with pytest.raises(BudgetError, match=r"not enough (GPU|host) memory"):
-            ist.stream(graph, [ist.SSSP(source=0)], device=GPU, memory="60%")
+            ist.stream(graph, [ist.SSSP(source=0)], device=GPU, memory="60%", policy=policy)
         assert card.held == {}, count
 
 

@@ -15,10 +15,9 @@ import numpy as np
 from isthmus.cache.uses import Uses, grown
 from isthmus.frontier import Frontier
 from isthmus.graph.lists import Lists
-from isthmus.kernels.cuda import rows as row_kernels
 from isthmus.kernels.cuda import uses as kernels
 from isthmus.kernels.hot import LEVELS
-from isthmus.link.card_space import CardSpace
+from isthmus.link.card_space import CardSpace, RowSpace
 from isthmus.link.link import Array
 
 AT_ONCE = 1 << 19  # lists whose entries are added up at once
@@ -32,38 +31,35 @@ class CudaUses(Uses):
         self.words, self._wanted = cut(memory, keys)
         self._begun, self._home = False, False
 
-    def stay(self, space: CardSpace, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
+    def stay(self, rows: RowSpace, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
         """Be used between runs as well."""
         self._home = True
-        self._begin(space, lists)
+        self._begin(rows, lists)
 
-    def board(self, space: CardSpace, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
-        self._run = space  # it knows the frontier
+    def board(self, rows: RowSpace, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
+        self._run = rows.space  # it knows the frontier
         if not self._home:
-            self._begin(space, lists)
+            self._begin(rows, lists)
 
-    def _begin(self, space: CardSpace, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
-        self._space, self._lists = space, lists
-        self._kernels, self._rows = kernels.build(space.card.gpu), row_kernels.build(space.card.gpu)
+    def _begin(self, rows: RowSpace, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
+        self._rows, self._space, self._lists, self._kernels = rows, rows.space, lists, kernels.build(rows.space.card.gpu)
         if not self._begun and self.words.size:
             self._fill(self.words)
             self._begun = True
 
     def leave(self) -> None:
-        for name in ("_run",) if self._home else ("_run", "_space", "_lists"):
+        for name in ("_run",) if self._home else ("_run", "_rows", "_space", "_lists"):
             vars(self).pop(name, None)
 
     def _fill(self, array: Array) -> None:
-        self._space.launch(self._rows.fill, array, 0)
+        self._space.launch(self._rows.kernels.fill, array, 0)
         self._space.finish()
 
     # Counting
 
     def use(self, rows: Array, offset: int) -> None:
-        with CardSpace(self._space.card) as there:
-            near = there.upload(np.ascontiguousarray(rows, np.uint32))
-            there.launch(self._kernels.use_rows, near, offset, self.words)
-            there.finish()
+        for (some,) in self._rows.parts([rows]):
+            self._space.launch(self._kernels.use_rows, some, offset, self.words)
 
     def use_active(self, frontier: Frontier, offset: int) -> None:
         if frontier.list is not None:
@@ -86,8 +82,8 @@ class CudaUses(Uses):
         near = [self._lists(each) for each in lists]
         with CardSpace(self._space.card) as there:
             near_held, entries, chosen = there.upload(held), there.near(LEVELS, np.int64), there.near(2, np.int64)
-            there.launch(self._rows.fill, entries, 0)
-            there.launch(self._rows.fill, self._wanted, 0)
+            there.launch(self._rows.kernels.fill, entries, 0)
+            there.launch(self._rows.kernels.fill, self._wanted, 0)
             for k, each in enumerate(near):
                 there.launch(run.count_entries, len(lists[k]), k * room, self.words, near_held, *each, longest, entries)
             there.scan(entries)
@@ -106,8 +102,8 @@ class CudaUses(Uses):
     def _marks_of(self, there: CardSpace, marks: Array) -> Array:
         """Marks that a kernel has made, which cross as a bitmap."""
         bits, count = there.near(-(-marks.size // 8), np.uint8), there.near(1, np.int64)
-        there.launch(self._rows.fill, count, 0)
-        there.launch(self._rows.pack_marks, marks, bits, count)
+        there.launch(self._rows.kernels.fill, count, 0)
+        there.launch(self._rows.kernels.pack_marks, marks, bits, count)
         host = np.empty(bits.size, np.uint8)
         there.copy_back(host, bits)
         there.finish()
@@ -120,7 +116,7 @@ class CudaUses(Uses):
         with CardSpace(self._space.card) as there:
             given = (there.upload(keys.astype(np.uint32)), there.upload(sizes.astype(np.uint32)), self.words)
             entries, chosen, cold = there.near(LEVELS, np.int64), there.near(2, np.int64), there.near(keys.size, np.uint8)
-            there.launch(self._rows.fill, entries, 0)
+            there.launch(self._rows.kernels.fill, entries, 0)
             there.launch(run.count_held, *given, entries)
             there.scan(entries)
             there.launch(run.find_level, entries, capacity, chosen)
@@ -150,11 +146,8 @@ class CudaUses(Uses):
         self._space.finish()
 
     def renumber(self, offset: int, room: int, movers: Array, holes: Array, vertices: int) -> None:
-        if movers.size:
-            with CardSpace(self._space.card) as there:
-                froms, tos = (there.upload(each.astype(np.int64) + offset) for each in (movers, holes))
-                there.launch(self._kernels.move_words, froms, tos, self.words)
-                there.finish()
+        for froms, tos in self._rows.parts([movers.astype(np.int64) + offset, holes.astype(np.int64) + offset], 1):
+            self._space.launch(self._kernels.move_words, froms, tos, self.words)
         if vertices < room:
             self._fill(self.words[offset + vertices : offset + room])
 

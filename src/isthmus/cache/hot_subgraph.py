@@ -90,7 +90,7 @@ class HotSubgraph(Cache):
 
     def board(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
         self.chunks.board(mover)
-        self.uses.board(mover.space, lists)
+        self.uses.board(mover.rows, lists)
 
     def leave(self) -> None:
         self.chunks.leave()

@@ -14,7 +14,7 @@ import numpy as np
 from isthmus.frontier import Frontier
 from isthmus.graph.lists import Lists
 from isthmus.kernels import hot
-from isthmus.link.card_space import CardSpace
+from isthmus.link.card_space import RowSpace
 from isthmus.link.link import Array
 
 
@@ -25,8 +25,8 @@ class Uses:
         """`memory`: near memory of a device for an index of the keys; this machine needs none of it."""
         self._team, self.words = team, np.zeros(keys, np.uint32)
 
-    def board(self, space: CardSpace, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
-        """A run on a GPU begins, which has memory and work there; `lists` tells where it has lists."""
+    def board(self, rows: RowSpace, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
+        """A run on a GPU begins, which has room for rows there; `lists` tells where it has lists."""
 
     def leave(self) -> None:
         """The run ends."""

@@ -75,8 +75,8 @@ class CudaCorrector(Corrector):
         levels = self._reads.no_weights if of.levels is None else of.levels  # no array twice: numba-cuda's simulator copies each
         initials = self._uploaded_initials() if kind == correction.FROM_ARRAY else self._reads.no_weights
         state = (of.values, levels, of.levels is not None, of.parents, *of.changes, of.values.dtype.type(of.initial), initials, kind)
-        for (near,) in self._reads.uploaded([orphans], (np.uint32,)):
-            self._reads.launch(self._kernels.give_up, near, *state)
+        self._reads.launch(self._kernels.give_up, self._listed.taken, *state)
+        self._reads.finish()
         self._lost = np.concatenate([self._lost, orphans])
         return orphans
 

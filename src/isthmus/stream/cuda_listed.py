@@ -15,6 +15,7 @@ class Listed:
     def __init__(self, space: CardSpace) -> None:
         self._space, self._fill, self._room = space, row_kernels.build(space.card.gpu).fill, 0
         self.arrays: tuple[Array, ...] = ()
+        self.taken: Array = np.empty(0, np.uint32)  # what was taken last, in near memory, until more is added
 
     def reserve(self, vertices: int) -> None:
         """Have room for so many vertices. What was listed is forgotten if that needs more memory."""
@@ -40,4 +41,5 @@ class Listed:
             self._space.copy_back(vertices, found[: vertices.size])
             self._space.launch(self._fill, count, 0)
             self._space.finish()
+        self.taken = found[: vertices.size]
         return vertices

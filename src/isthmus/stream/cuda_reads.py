@@ -33,7 +33,7 @@ class OutlastingHotSubgraph(HotSubgraph):
 
     def board(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
         """Only where the run has its frontier."""
-        self.uses.board(mover.space, lists)
+        self.uses.board(mover.rows, lists)
 
     def leave(self) -> None:
         """It keeps its mover."""
@@ -72,7 +72,7 @@ class CudaReads(FarReads):
             self._sides, self._lists(), memory, kinds, self._graph.team, None, self._recipe.on_read, CudaChunkedLists, CudaUses
         )
         assert isinstance(hot.chunks, CudaChunkedLists) and isinstance(hot.uses, CudaUses)
-        hot.uses.stay(self._space, self._near_lists)
+        hot.uses.stay(self._rows, self._near_lists)
         hot.chunks.board(ListMover(self._rows))
         hot.chunks.far = self._far
         return hot
@@ -178,6 +178,9 @@ class CudaReads(FarReads):
 
     def launch(self, kernel: Any, *arguments: Any) -> None:
         self._space.launch(kernel, *arguments)
+
+    def finish(self) -> None:
+        self._space.finish()
 
     def uploaded(self, columns: list[Array], kinds: tuple[Any, ...]) -> Iterator[list[Array]]:
         """Columns of the host in near memory, a part at a time. The caller has submitted all work on a part when it asks for the next."""

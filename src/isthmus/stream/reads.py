@@ -2,7 +2,8 @@
 
 On this machine the edges are near, and nothing is counted. On a modelled device (`FarReads`) a read is a use of a list: lists in the hot
 subgraph are hits, others cross the link, by requests or by pages as the stream's recipe says. The loops that correct answers read the
-host's memory either way; the loop of every run, which follows what has improved, reads hits from the hot subgraph itself.
+host's memory either way; the loop of every run, which follows what has improved, reads hits from the hot subgraph itself. On a GPU
+(`cuda_reads.py`) the same is counted, and kernels read all lists where they are.
 """
 
 from __future__ import annotations
