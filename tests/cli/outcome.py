@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 # The command, with a minute to end after a signal, however busy the machine is. SIGHUP works, also if the tests were started by nohup.
 PATIENT = [
@@ -16,14 +16,22 @@ PATIENT = [
 ]  # fmt: skip
 
 
-class Outcome:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
 
     @property
     def json(self) -> Any:
         (line,) = self.out.splitlines()
         return json.loads(line)
+
+    def assert_refused(self, code: int, message: str) -> None:
+        """Nothing was printed but an error that has this message."""
+        assert (self.code, self.out) == (code, "")
+        last = self.err.splitlines()[-1]
+        assert last.startswith("error: ")
+        assert message in last
 
 
 USUAL = 0.5  # seconds to import Numba

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 from tests.caches import quiet, without_programs
+from tests.cli.in_process import caller
 from tests.cli.outcome import PATIENT
 
 import isthmus as ist
-from isthmus.cli.main import main
 from isthmus.link import measure
 from isthmus.link.calibrate import disk_of, recall, remember
 from isthmus.link.link import Profile
@@ -36,14 +36,7 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, si
     monkeypatch.setenv("ISTHMUS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(measure.Samples, "steady", True)
     sized(**LITTLE)
-
-    def run(*arguments: Any) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["isthmus", "calibrate", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return (int(stopped.value.code or 0), *capsys.readouterr())
-
-    return run
+    return caller(capsys, monkeypatch, "calibrate")
 
 
 def test_the_table(call: Any, tmp_path: Path) -> None:

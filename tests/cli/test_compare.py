@@ -6,16 +6,15 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.outcome import PATIENT, Outcome
+from tests.cli.in_process import caller
+from tests.cli.outcome import PATIENT
 
 import isthmus as ist
-from isthmus.cli.main import main
 from isthmus.policies.recipes import RECIPES
 from isthmus.runtime import public
 
@@ -31,14 +30,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, stores: Path) -> Any:
     """Run a command in this process, in the folder of the stores."""
     monkeypatch.chdir(stores)
-
-    def run(*arguments: Any) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["isthmus", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return Outcome(int(stopped.value.code or 0), *capsys.readouterr())
-
-    return run
+    return caller(capsys, monkeypatch)
 
 
 JOBS = {
@@ -194,11 +186,7 @@ def test_a_budget_too_small_names_the_least_that_works_as_run_does(call: Any) ->
     (["plan", "bfs", "none.isthmus", "--source", 0], 4, "none.isthmus: no such store"),
 ])  # fmt: skip
 def test_mistakes(call: Any, arguments: list[Any], code: int, message: str) -> None:
-    outcome = call(*arguments)
-    assert (outcome.code, outcome.out) == (code, "")
-    last = outcome.err.splitlines()[-1]
-    assert last.startswith("error: ")
-    assert message in last
+    call(*arguments).assert_refused(code, message)
 
 
 def open_files(pid: int) -> list[str]:

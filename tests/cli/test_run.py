@@ -15,10 +15,10 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 from tests.caches import without_programs
-from tests.cli.outcome import Outcome, slowness
+from tests.cli.in_process import caller
+from tests.cli.outcome import slowness
 
 import isthmus as ist
-from isthmus.cli.main import main
 from isthmus.policies.recipes import RECIPES
 
 COMMAND = [sys.executable, "-m", "isthmus.cli.main"]
@@ -39,14 +39,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, stores: Path) -> Any:
     """Run a command in this process, in the folder of the stores."""
     monkeypatch.chdir(stores)
-
-    def run(*arguments: Any) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["isthmus", "run", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return Outcome(int(stopped.value.code or 0), *capsys.readouterr())
-
-    return run
+    return caller(capsys, monkeypatch, "run")
 
 
 def test_help_names_every_recipe(call: Any) -> None:
@@ -172,11 +165,7 @@ def test_ids_that_are_strings(call: Any) -> None:
     (["nosuch", "g.isthmus"], 2, "No such command 'nosuch'"),
 ])  # fmt: skip
 def test_mistakes(call: Any, arguments: list[Any], code: int, message: str) -> None:
-    outcome = call(*arguments)
-    assert (outcome.code, outcome.out) == (code, "")
-    last = outcome.err.splitlines()[-1]
-    assert last.startswith("error: ")
-    assert message in last
+    call(*arguments).assert_refused(code, message)
 
 
 def test_a_damaged_block_is_found(call: Any, tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from tests.cli.outcome import PATIENT, Outcome
+from tests.cli.in_process import caller
+from tests.cli.outcome import PATIENT
 
 import isthmus as ist
-from isthmus.cli.main import main
 from isthmus.stream.live import Live
 
 COMMAND = [*PATIENT, "stream"]
@@ -42,14 +42,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, stores: Path) -> Any:
     monkeypatch.chdir(stores)
-
-    def run(*arguments: Any) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["isthmus", "stream", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return Outcome(int(stopped.value.code or 0), *capsys.readouterr())
-
-    return run
+    return caller(capsys, monkeypatch, "stream")
 
 
 def test_help(call: Any) -> None:

@@ -2,6 +2,7 @@
 
     python -m tests.faults.log --points 2000
     python -m tests.faults.log --system                  # every system call in turn, by strace: reads, and writes of libraries, among them
+    python -m tests.faults.log --system --once           # each of them with one of the faults, drawn at random
     python -m tests.faults.log --system --points 400
 
 A point is a scenario, the number of one of its calls, and a fault: the call fails, it and all later ones fail, the process is killed
@@ -21,6 +22,7 @@ from __future__ import annotations
 import argparse
 import collections
 import errno
+import itertools
 import random
 import shutil
 import sys
@@ -69,14 +71,18 @@ def points(known: list[Scenario], count: int, seed: int) -> Iterator[tuple[Scena
         yield scenario, Fault(at if kind not in ("later", "moment") else draw.randint(1, 150), kind, draw.choice(ERRORS))
 
 
-def system_points(known: list[Scenario], count: int | None, seed: int) -> Iterator[tuple[Scenario, Strike]]:
-    """Every fault at every system call, or some of them, drawn at random."""
-    every = [(scenario, strike) for scenario in known for strike in strikes(scenario.by_name, ("killed", "SIGINT"))]
-    yield from every if count is None else random.Random(seed).sample(every, min(count, len(every)))
+def system_points(known: list[Scenario], count: int | None, seed: int, once: bool) -> Iterator[tuple[Scenario, Strike]]:
+    """Every fault at every system call, or some of them, drawn at random; `once`: each call with one of its faults."""
+    draw, every = random.Random(seed), list[tuple[Scenario, Strike]]()
+    for scenario in known:
+        found = strikes(scenario.by_name, ("killed", "SIGINT"))
+        calls = [list(faults) for _, faults in itertools.groupby(found, key=lambda strike: (strike.call, strike.at))]
+        every += [(scenario, strike) for strike in ([draw.choice(faults) for faults in calls] if once else found)]
+    yield from every if count is None else draw.sample(every, min(count, len(every)))
 
 
 def campaign(
-    count: int | None, seed: int, folder: Path, system: bool = False, only: list[str] | None = None
+    count: int | None, seed: int, folder: Path, system: bool = False, only: list[str] | None = None, once: bool = False
 ) -> tuple[list[str], collections.Counter[str]]:
     """All problems that were found at `count` points (all system calls without one), and how often streams ended in each way."""
     warnings.simplefilter("ignore", ist.IsthmusWarning)
@@ -93,7 +99,7 @@ def campaign(
             scenario.by_name = counted(folder / "notes")
     print(", ".join(f"{each.name} {sum(each.by_name.values()) or each.calls} calls" for each in known), file=sys.stderr, flush=True)
     found, ends = list[str](), collections.Counter[str]()
-    chosen = system_points(known, count, seed) if system else points(known, count or 500, seed)
+    chosen = system_points(known, count, seed, once) if system else points(known, count or 500, seed)
     for number, (scenario, fault) in enumerate(chosen, 1):
         end, fresh = examined(streams, scenario, fault, folder / "point")
         ends[f"{end} after Ctrl-C" if fault.kind in INTERRUPTS else end] += 1
@@ -121,9 +127,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--system", action="store_true", help="faults at system calls, by strace")
     parser.add_argument("--only", action="append", metavar="NAME", help="a scenario")
+    parser.add_argument("--once", action="store_true", help="with --system: every call with one fault, not with all of them")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found, ends = campaign(given.points, given.seed, Path(folder), given.system, given.only)
+        found, ends = campaign(given.points, given.seed, Path(folder), given.system, given.only, given.once)
     print(f"{ends.total()} points, {len(found)} problems; " + ", ".join(f"{count} {end}" for end, count in ends.most_common()))
     sys.exit(bool(found))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import subprocess
@@ -88,6 +89,15 @@ def test_a_run_without_use_for_it_does_not_measure(turns, file, graph):
     assert profile_of(graph.snapshot.far("out", True), may_measure=False) == GUESS
     assert turns == []
     assert not file.exists()
+
+
+def test_a_disk_that_cannot_be_told_from_others(turns, file, graph, monkeypatch):
+    def fails(place):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "statvfs", fails)
+    assert profile_of(graph.snapshot.far("out", True)) == GUESS
+    assert not turns and not file.exists()
 
 
 def test_only_a_run_from_disk_measures(turns, graph):

@@ -17,7 +17,7 @@ left out, and so are those that find no room because others do not fill their ch
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -90,29 +90,37 @@ class ChunkedLists:
         as they were when they were filled.
         """
         parts = self._team.split(self._drop_unwanted, self.begins.size) if self.count else []
-        self.drop(changed, sum(parts))
+        self.drop(changed, parts)
         return self._allocate(lengths, heat)
 
-    def drop(self, keys: Array, dropped: Any = 0) -> None:
-        """Drop these lists, and reclaim their space; `dropped`: entries of each chunk that were dropped already."""
+    def drop(self, keys: Array, before: Sequence[Array] = ()) -> None:
+        """Drop these lists, each named once, and reclaim their space; `before`: entries of each chunk that were dropped already."""
         self.moved = 0
         if not self.count:
             return
-        dropped = np.zeros(self.count, np.int64) + dropped
-        hot.drop_keys(keys, *self._index, self.chunk, dropped)
-        for chunk in np.flatnonzero(dropped).tolist():
-            self.members[chunk] = self.members[chunk][self.begins[self.members[chunk]] >= 0]
+        dropped = sum([*before, *self._team.split(lambda a, b: self._drop_keys(keys[a:b]), keys.size)], np.zeros(self.count, np.int64))
         self.lost += dropped
-        touched = np.flatnonzero(self.lost > self.chunk // LOST)
+        compacted = self.lost > self.chunk // LOST
+        touched, others = np.flatnonzero(compacted), np.flatnonzero((dropped > 0) & ~compacted)
+        self._team.each(lambda k: self._forget_dropped(int(others[k])), others.size)
         self._team.each(lambda k: self._compact(int(touched[k])), touched.size)
         self.lost[touched] = 0
         self.moved = int(self.used[touched].sum())
         self._fill_across(touched)
 
+    def _drop_keys(self, keys: Array) -> Array:
+        dropped = np.zeros(self.count, np.int64)
+        hot.drop_keys(keys, *self._index, self.chunk, dropped)
+        return dropped
+
     def _drop_unwanted(self, first: int, last: int) -> Array:
         dropped = np.zeros(self.count, np.int64)
         hot.drop_unwanted(first, last, self.wanted, *self._index, self.chunk, dropped)
         return dropped
+
+    def _forget_dropped(self, chunk: int) -> None:
+        members = self.members[chunk]
+        self.members[chunk] = members[self.begins[members] >= 0]
 
     def _compact(self, chunk: int) -> None:
         """Within a chunk: move the lists that are left to its front."""

@@ -109,19 +109,19 @@ class CudaUses(Uses):
         there.finish()
         return np.unpackbits(host, count=marks.size, bitorder="little")
 
-    def coldest(self, keys: Array, sizes: Array, capacity: int) -> Array:
-        run = self._kernels
+    def coldest(self, members: Sequence[Array], sizes: Array, capacity: int) -> Array:
+        run, keys = self._kernels, np.concatenate(members)
         if not keys.size:
-            return keys
+            return keys.astype(np.int64)
         with CardSpace(self._space.card) as there:
-            given = (there.upload(keys.astype(np.uint32)), there.upload(sizes.astype(np.uint32)), self.words)
+            given = (there.upload(keys), there.upload(sizes[keys]), self.words)
             entries, chosen, cold = there.near(LEVELS, np.int64), there.near(2, np.int64), there.near(keys.size, np.uint8)
             there.launch(self._rows.kernels.fill, entries, 0)
             there.launch(run.count_held, *given, entries)
             there.scan(entries)
             there.launch(run.find_level, entries, capacity, chosen)
             there.launch(run.mark_cold, *given, chosen, cold)
-            return np.asarray(keys[self._marks_of(there, cold) != 0])
+            return np.asarray(keys[self._marks_of(there, cold) != 0], np.int64)
 
     def heat(self, keys: Array) -> Array:
         found = np.empty(keys.size, np.uint16)

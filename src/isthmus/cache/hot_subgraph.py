@@ -175,10 +175,11 @@ class HotSubgraph(Cache):
         self._longest, self._read = chunks.chunk, 0
         full = int((chunks.used - chunks.lost).sum()) > self.capacity - spare
         self.ranked = MEMBER_BYTES * sum(members.size for members in chunks.members) if full else 0
-        cold = self._coldest(self.capacity - min(AT_ONCE * spare, self.capacity // MOST_SPARE)) if full else changed[:0]
+        left = self.capacity - min(AT_ONCE * spare, self.capacity // MOST_SPARE)
+        cold = self.uses.coldest(chunks.members, chunks.sizes, left) if full else changed[:0]
         chunks.wanted[cold] = 0
         stays = (chunks.wanted[changed] != 0) & (chunks.held[changed] != 0)
-        gone, changed = changed[~stays], changed[stays]
+        gone, changed = changed[(chunks.wanted[changed] != 0) & ~stays], changed[stays]
         sides = changed // self.room
         lengths = np.zeros(changed.size, np.int64)
         for k, each in enumerate(lists):
@@ -190,11 +191,6 @@ class HotSubgraph(Cache):
         chunks.drop(gone)
         chosen = ~fits & (lengths > 0) & (lengths <= chunks.chunk)
         return np.concatenate([changed[fits], chunks.admit(changed[chosen], self._with_slack(lengths[chosen]))])
-
-    def _coldest(self, capacity: int) -> Array:
-        """Keys of the coldest lists that are held; without them, the others take at most `capacity` entries."""
-        keys = np.concatenate(self.chunks.members).astype(np.int64)
-        return self.uses.coldest(keys, self.chunks.sizes[keys], capacity)
 
     def fill(self, lists: Sequence[Lists]) -> Array:
         """Give the shortest lists that are not held places, as far as there is room besides what some periods read; returns their keys."""

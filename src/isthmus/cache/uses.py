@@ -66,12 +66,21 @@ class Uses:
         room = {first: int(left) for (first, _), left in zip(parts, rooms, strict=True)}
         self._team.split(lambda a, b: hot.mark_candidates(a, b, *given, level, room[a], wanted), lengths.size)
 
-    def coldest(self, keys: Array, sizes: Array, capacity: int) -> Array:
-        """The coldest of these keys, whose lists are held in places of these sizes; the others take at most `capacity` entries."""
-        levels = hot.levels_of(keys, self.words, sizes)
-        upwards = np.cumsum(np.bincount(levels, sizes, hot.LEVELS)[::-1])  # entries of the highest levels
+    def coldest(self, members: Sequence[Array], sizes: Array, capacity: int) -> Array:
+        """Keys of the coldest lists that are held; without them, the others take at most `capacity` entries.
+
+        `members`: keys of the lists of each chunk; `sizes` of their places, by key.
+        """
+
+        def levels_of(first: int, last: int) -> tuple[Array, Array, Array]:
+            """The lists that some chunks hold, their levels, and the entries at each level."""
+            keys = np.concatenate(members[first:last])
+            return keys, *hot.levels_of(keys, self.words, sizes)
+
+        parts = self._team.split(levels_of, len(members))
+        upwards = np.cumsum(sum(entries for _, _, entries in parts)[::-1])  # entries of the highest levels
         fits = int(np.searchsorted(upwards, capacity, "right"))  # so many levels fit
-        return np.asarray(keys[levels < hot.LEVELS - fits])
+        return np.concatenate([keys[levels < hot.LEVELS - fits] for keys, levels, _ in parts]).astype(np.int64)
 
     def heat(self, keys: Array) -> Array:
         """All uses that are known of the lists of these keys."""

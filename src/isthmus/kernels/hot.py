@@ -86,12 +86,14 @@ def entries_by_level(first: Any, last: Any, hotness: Any, held: Any, lengths: An
 
 @kernel
 def levels_of(keys: Any, hotness: Any, lengths: Any) -> Any:
-    """The levels of lists that are held, with these keys and lengths."""
-    found = np.empty(keys.size, np.int32)
+    """The levels of lists that are held, and the entries at each level."""
+    found, entries = np.empty(keys.size, np.int32), np.zeros(LEVELS, np.int64)
     for i in range(keys.size):
-        length = int64(lengths[i])
-        found[i] = level_of(hotness[int64(keys[i])], True, length, length)
-    return found
+        key = int64(keys[i])
+        length = int64(lengths[key])
+        found[i] = level_of(hotness[key], True, length, length)
+        entries[found[i]] += length
+    return found, entries
 
 
 @kernel

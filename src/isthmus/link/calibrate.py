@@ -76,10 +76,14 @@ def survey(path: str | Path, progress: Progress = SILENT, say: Say = ignore) -> 
 def profile_of(arrays: list[FarArray], may_measure: bool = True, say: Say = ignore) -> Profile:
     """The remembered profile of the disk that a store's arrays lie on.
 
-    If there is none, the disk is measured now; a small store, or a run that needs no measurement, uses a default profile.
+    If there is none, the disk is measured now; a small store, a run that needs no measurement, or a disk that cannot be told from others
+    has a default profile.
     """
     array = largest(arrays)
-    disk = disk_of(array.open_file().descriptor)
+    try:
+        disk = disk_of(array.open_file().descriptor)
+    except OSError:
+        return GUESS
     if known := recall(disk):
         return known.profile
     if not may_measure or array.bytes < sizes.now.least_trial:
