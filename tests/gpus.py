@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.kernels.cuda.card import Array, Card, Shared
+from isthmus.kernels.cuda.card import AlreadyLocked, Array, Card, Shared
 
 RUBBISH = 0xCD
 
@@ -58,6 +58,7 @@ class LazyCard(Card):
     record_of: list[Work] = field(default_factory=list, repr=False)  # all work, in order of submission
     done: list[Work] = field(default_factory=list, repr=False)  # in order of completion
     held: dict[int, Array] = field(default_factory=dict, repr=False)
+    far: set[int] = field(default_factory=set, repr=False)  # of these, what kernels only read
     kept: weakref.WeakValueDictionary[int, Array] = field(default_factory=weakref.WeakValueDictionary)  # what outlives its run
     advice: list[tuple[int, str]] = field(default_factory=list)  # bytes of managed memory, and what the driver was told
     dlpack_device: tuple[int, int] = (1, 0)  # its memory is the host's
@@ -84,19 +85,24 @@ class LazyCard(Card):
     def pinned(self, count: int, dtype: Any) -> Array:
         return self.near(count, dtype)
 
-    def mapped(self, array: Array) -> Shared:
-        copy = self._take(array.copy())
-        return Shared(copy, copy[:])
+    def mapped_room(self, count: int, dtype: Any) -> Shared:
+        made = self.near(count, dtype)
+        self.far.add(id(made))
+        return Shared(made, made[:])
 
     def register(self, array: Array) -> Shared:
-        assert not any(np.may_share_memory(array, other) for other in self.held.values()), "registered twice"
-        return Shared(self._take(array), array[:])
+        if any(np.may_share_memory(array, other) for other in self.held.values()):
+            raise AlreadyLocked("registered twice")
+        shared = Shared(self._take(array), array[:])
+        self.far.add(id(array))
+        return shared
 
-    def managed(self, array: Array) -> Shared:
-        return self.mapped(array)
+    def managed_room(self, count: int, dtype: Any) -> Shared:
+        made = self.near(count, dtype)
+        return Shared(made, made[:])
 
     def advise(self, memory: Shared, advice: str) -> None:
-        assert id(memory.host) in self.held
+        assert not memory.host.size or any(np.may_share_memory(memory.host, held) for held in self.held.values())
         self.advice.append((memory.host.nbytes, advice))
 
     def prefetch(self, memory: Shared, begin: int, end: int, stream: int) -> None:
@@ -110,6 +116,7 @@ class LazyCard(Card):
             for waiting in self._waiting():
                 assert not any(np.may_share_memory(array, used) for used in waiting.reads + waiting.writes), f"freed under {waiting.name}"
             del self.held[id(array)]
+            self.far.discard(id(array))
 
     def keep(self, memory: Array | Shared) -> None:
         array = memory.host if isinstance(memory, Shared) else memory
@@ -135,7 +142,12 @@ class LazyCard(Card):
 
     def launch(self, kernel: Any, stream: int, *arguments: Any) -> None:
         used = [each for each in flat(arguments) if isinstance(each, np.ndarray)]
-        self._submit(Work("launch", stream, kernel.__name__, 0, [], used, lambda: kernel(self.threads, *arguments), arguments))
+        with self._lock:
+            far = [self.held[each] for each in self.far]
+        reads, writes = [], []
+        for each in used:
+            (reads if any(np.may_share_memory(each, only_read) for only_read in far) else writes).append(each)
+        self._submit(Work("launch", stream, kernel.__name__, 0, reads, writes, lambda: kernel(self.threads, *arguments), arguments))
 
     def scan(self, values: Array, stream: int) -> None:
         self._submit(Work("scan", stream, "scan", 0, [], [values], lambda: np.copyto(values, np.cumsum(values))))
@@ -169,6 +181,11 @@ class LazyCard(Card):
             self._streams[work.stream].append(work)
             self.record_of.append(work)
 
+    def uses(self, memory: Array) -> bool:
+        """Whether waiting work uses memory."""
+        with self._lock:
+            return any(np.may_share_memory(memory, used) for work in self._waiting() for used in work.reads + work.writes)
+
     def _waiting(self) -> list[Work]:
         return [work for stream, begin in zip(self._streams, self._finished, strict=True) for work in stream[begin:]]
 
@@ -195,6 +212,7 @@ class TimedCard(LazyCard):
     read_rates: tuple[float, ...] = (1e8, 2e8, 3e8, 4e8)  # bytes per second, by sectors of a request
     edge_rate: float = 5e7
     fill_rate: float = 8e9
+    fault_seconds: float = 3e-5
 
     def clock(self) -> float:
         return self.now
@@ -212,6 +230,8 @@ class TimedCard(LazyCard):
         if work.name == "read_lines":
             _, lines, entries, *_ = work.arguments
             return self.latencies[2] + lines * entries * 4 / self.read_rates[entries // 8 - 1]
+        if work.name == "chase":
+            return self.latencies[2] + work.arguments[1] * self.fault_seconds
         if work.name == "push":
             return self.latencies[2] + work.arguments[5].sum() / self.edge_rate
         return self.latencies[2] + work.arguments[0].nbytes / self.fill_rate

@@ -24,7 +24,7 @@ _WHERE = {
     "from_networkx": ("isthmus.graph.convert", "from_networkx"),
     "coordinates": ("isthmus.graph.formats.coordinates", "coordinates"),
     "verify": ("isthmus.graph.verify", "verify"),
-    "calibrate": ("isthmus.link.calibrate", "calibrate"),
+    "calibrate": ("isthmus.runtime.calibrating", "calibrate"),
     "run": ("isthmus.runtime.public", "run"),
     "session": ("isthmus.runtime.session", "session"),
     "stream": ("isthmus.stream.opening", "stream"),
@@ -85,13 +85,13 @@ if TYPE_CHECKING:
     from isthmus.graph.graph import open_graph as open
     from isthmus.graph.subgraph import ego_graph, subgraph
     from isthmus.graph.verify import verify
-    from isthmus.link.calibrate import calibrate
     from isthmus.networkx.stored import networkx_graph
     from isthmus.programs.algorithm import Answer, Option, Runner, Vertex, algorithm
     from isthmus.programs.column import Column
     from isthmus.programs.declared import accumulative, monotone
     from isthmus.programs.functions import Functions
     from isthmus.programs.program import Program, State
+    from isthmus.runtime.calibrating import calibrate
     from isthmus.runtime.compare import compare
     from isthmus.runtime.degrees import degrees
     from isthmus.runtime.plan import plan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from isthmus.engines.engine import Rows
 from isthmus.engines.filter import Filter
 from isthmus.engines.zero_copy import ZeroCopy
 from isthmus.link import card_space, list_mover
+from isthmus.link.card_lists import CardLists
 from isthmus.link.card_space import RowSpace
 from isthmus.link.cuda import CudaLink
 from isthmus.link.device import find
@@ -92,7 +94,7 @@ def test_it_holds_what_the_processors_cache_holds(iterations: Any, capacity: int
     link = CudaLink([], find("rtx2080ti"), card)
     cache = CudaVertexCache(far.side, link.near(size), link)
     for run in range(0, len(iterations), 5):  # a cache outlasts runs
-        with OnCard(card) as on:
+        with closing(CardLists(card)) as lists, OnCard(card, lists) as on:
             cache.board(ListMover(RowSpace(on, N)), on.lists)
             for active, dense, filtered in iterations[run : run + 5]:
                 engine = Filter() if filtered else ZeroCopy()
@@ -113,7 +115,7 @@ def test_a_delivery_says_where_all_lists_lie() -> None:
     far, card = sides.far(DEGREES), LazyCard()
     link = CudaLink([], find("rtx2080ti"), card)
     cache = CudaVertexCache(far.side, link.near(VERTEX_BYTES * N + 1000 * far.side.entry_bytes), link)
-    with OnCard(card) as on:
+    with closing(CardLists(card)) as lists, OnCard(card, lists) as on:
         cache.board(ListMover(RowSpace(on, N)), on.lists)
         iterate(cache, far, frontier_of(on, None, True), Filter())
         (delivery,) = cache.everything()

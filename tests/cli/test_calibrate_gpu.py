@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 from tests.gpus import LazyCard
 
+import isthmus as ist
 from isthmus.cli.main import main
+from isthmus.errors import OptionError
 from isthmus.kernels.cuda import shim
 from isthmus.link.card_costs import CardCosts
 from isthmus.link.measure_card import Trial
 from isthmus.runtime import calibrating, device
 
-LITTLE = Trial(copied=1 << 16, lines=1 << 8, vertices=1 << 10, rows=1 << 7, degree=8, often=4)
+LITTLE = Trial(copied=1 << 16, lines=1 << 8, vertices=1 << 10, rows=1 << 7, degree=8, often=4, faults=4)
 
 
 @pytest.fixture
@@ -50,7 +52,8 @@ def test_a_gpu_is_measured_remembered_shown_and_forgotten(call: Any, card: LazyC
     assert (code, err, card.held) == (0, "", {})
     lines = out.splitlines()
     assert lines[0] == "Lazy RTX" and lines[1].split() == ["median", "lowest", "highest"]
-    for words in ("copies to the GPU", "kernels read 32 B at a time", "kernels read 128 B at a time", "a launch", "edges pushed by a"):
+    for words in ("copies to the GPU", "kernels read 32 B at a time", "kernels read 128 B at a time", "a launch", "edges pushed by a",
+                  "kernels read managed memory", "a page fault"):  # fmt: skip
         assert [line for line in lines if line.startswith(words)], words
     assert "remembered" in lines[-1]
     assert device.device_of("cuda:0").measured is True
@@ -63,6 +66,17 @@ def test_a_gpu_is_measured_remembered_shown_and_forgotten(call: Any, card: LazyC
     code, out, _ = call("--device", "cuda:0", "--forget")
     assert (code, out) == (0, "forgotten: Lazy RTX, measured just now\n")
     assert call("--device", "cuda:0", "--show")[1] == "nothing is remembered of cuda:0\n"
+
+
+def test_from_python(call: Any, card: LazyCard) -> None:
+    costs = ist.calibrate(device="cuda:0")
+    assert isinstance(costs, CardCosts) and costs.gpu == "Lazy RTX"
+    known = calibrating.recall_gpu("cuda:0")
+    assert known is not None and known.costs == costs
+    with pytest.raises(OptionError, match=r"^calibrate: expected path, to measure a disk, or device, to measure a GPU; got \. and cuda:0$"):
+        ist.calibrate(".", device="cuda:0")
+    with pytest.raises(OptionError, match="expected cuda:NUMBER"):
+        ist.calibrate(device="cpu")
 
 
 def test_json(call: Any, card: LazyCard) -> None:

@@ -160,7 +160,10 @@ def test_uploaded_rows_are_counted(card: LazyCard, tight: None) -> None:
 
 
 class ReadingCard(LazyCard):
-    """Counts the requests of 128 bytes by which warps read the rows of `push`, line by line, in targets and in weights of four bytes."""
+    """Counts the requests by which `push` reads its rows, in targets and in weights of four bytes.
+
+    Threads that share a row request whole lines of 128 bytes; a thread that has one for itself, entry by entry.
+    """
 
     requests = 0
 
@@ -171,14 +174,16 @@ class ReadingCard(LazyCard):
             run = work.do
 
             def counted() -> None:
-                self.requests += lines(*arguments[:7])
+                self.requests += requests(*arguments[:8])
                 run()
 
             work.do = counted
 
 
-def lines(kind: int, room: int, vertices: Any, begins: Any, weight_begins: Any, lengths: Any, counts: Any) -> int:
+def requests(kind: int, room: int, vertices: Any, begins: Any, weight_begins: Any, lengths: Any, counts: Any, width: int) -> int:
     rows = slice(kind * room, kind * room + int(counts[kind]))
+    if width == 1:
+        return 2 * int(lengths[rows].sum())
     first, last = begins[rows] * 4 // 128, ((begins[rows] + lengths[rows]) * 4 - 1) // 128
     return 2 * int((last - first + 1).sum())
 
@@ -217,3 +222,16 @@ def test_the_simulator_gives_the_oracles_answer(case: Any, name: str, tight: Non
 @pytest.mark.parametrize("case", ["skewed-real"], indirect=True)
 def test_the_simulator_has_caches(case: Any, recipe: str, budget: str, tight: None) -> None:
     assert assert_way(case, "sssp", (recipe, budget, "natural")).summary()["cache"]["hit_edges"] > 0
+
+
+@simulator
+@pytest.mark.parametrize("recipe", ["filter", "subway", "emogi"])
+@pytest.mark.parametrize("case", ["skewed-real"], indirect=True)
+def test_the_simulator_reads_from_disk(case: Any, recipe: str, tight: None, sized: Any) -> None:
+    """Whole partitions, and lists that the host packs, through page-locked buffers (`link/cuda_disk.py`)."""
+    sized(pinned=4096)
+    graph, expected = case.graphs["natural store"], case.graphs["natural memory"]
+    source = 0
+    found = ist.sssp(graph, source, device="cuda:0", policy=recipe, memory="1%", threads=2, far="disk")
+    assert np.array_equal(found.filled(), ist.sssp(expected, source, device="cpu").filled())
+    assert [note for note in found.trace.notes if note.startswith("edges are read from disk through")]

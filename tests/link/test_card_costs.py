@@ -13,7 +13,7 @@ from isthmus.link import card_costs, costs
 from isthmus.link.card_costs import CardCosts, costs_file, forget, recall, remember
 from isthmus.link.device import find
 
-FAST = CardCosts("RTX", 25e9, 24e9, 2e-6, 9e-6, (6e9, 12e9, 18e9, 24e9), 500e9, 5e-6, 4e9, 10e9, 8, 4e8, 1.5)
+FAST = CardCosts("RTX", 25e9, 24e9, 2e-6, 9e-6, (6e9, 12e9, 18e9, 24e9), 500e9, 5e-6, 4e9, 10e9, 8, 4e8, 1.5, 0.4, 20e9, 30e-6)
 ASSUMED = find("rtx2080ti")
 
 
@@ -35,15 +35,18 @@ def test_the_device_has_the_measured_costs_and_says_so() -> None:
     assert profile.compaction == pytest.approx(FAST.packing)
     assert profile.request_rate == pytest.approx(24e9 / 128)
     assert device.sources["link.bandwidth"] == "measured by isthmus calibrate"
-    assert device.managed == ASSUMED.managed
+    assert device.managed.peak_share == pytest.approx(20 / 25)
+    assert device.managed.fault_seconds == pytest.approx(30e-6 - 2e-6 - ASSUMED.managed.first_bytes / 25e9)
+    assert costs.paged(device, ASSUMED.managed.first_bytes, 1, 1) == pytest.approx(30e-6)  # as it was measured
+    assert device.managed.block_bytes == ASSUMED.managed.block_bytes
 
 
 def test_figures_that_contradict_each_other_still_make_a_device() -> None:
     """Measurements are noisy: longer requests may seem slower, and a push faster than a fill."""
-    noisy = replace(FAST, direct=(12e9, 6e9, 40e9, 30e9), edge_rate=1e12)
+    noisy = replace(FAST, direct=(12e9, 6e9, 40e9, 30e9), edge_rate=1e12, managed_bandwidth=30e9, fault_seconds=1e-6)
     device = noisy.device(ASSUMED, 1)
     assert device.link.direct == pytest.approx((12e9, 12e9, 27.5e9, 27.5e9))
-    assert device.near.push_share == 1
+    assert device.near.push_share == 1 and device.managed.peak_share == 1 and device.managed.fault_seconds == 1e-9
     assert costs.kernel(device, 1e12, 4, 0) == pytest.approx(1.0)
 
 
@@ -66,7 +69,7 @@ def test_a_damaged_entry_is_no_entry(change: dict[str, Any]) -> None:
     assert recall("RTX", 0) is None
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"version": 9, "gpus": {"0 RTX": {}}}', '{"version": 1, "gpus": 3}', "\udcff"])
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"version": 9, "gpus": {"0 RTX": {}}}', '{"version": 2, "gpus": 3}', "\udcff"])
 def test_a_damaged_file_is_no_file(text: str) -> None:
     costs_file().parent.mkdir(parents=True)
     costs_file().write_text(text, errors="surrogateescape")

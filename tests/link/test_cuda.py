@@ -9,6 +9,7 @@ import pytest
 from tests.gpus import LazyCard
 
 from isthmus.errors import BudgetError
+from isthmus.link import cuda
 from isthmus.link.cuda import CudaLink
 from isthmus.link.device import find
 from isthmus.link.link import Extents
@@ -40,17 +41,19 @@ def kinds(card: LazyCard) -> list[str]:
     return [work.kind for work in card.record_of]
 
 
-def test_each_extent_is_a_copy_and_all_have_arrived_when_it_returns(card: LazyCard, link: CudaLink) -> None:
+def test_each_extent_is_a_copy_and_all_have_arrived_when_it_is_counted(card: LazyCard, link: CudaLink) -> None:
     buffer = link.near(4096)
     wanted = extents((0, 0, 1), (0, 2048, 7936), (128, 256, 128), (0, 128, 1024))
     requests = link.move(wanted, buffer)
     assert kinds(card) == ["copy"] * 3
+    assert card.done == []  # under way
+    moved = link.take()
     assert card.done == card.record_of
     assert buffer[:128].view(np.uint32).tolist() == list(range(32))
     assert buffer[128:384].view(np.uint32).tolist() == list(range(512, 576))
     assert buffer[1024 : 1024 + 64].view(np.float64).tolist() == WEIGHTS[992:1000].tolist()  # the section ends in the extent
     model = ModelLink([TARGETS, WEIGHTS], DEVICE)
-    assert (requests, link.take()) == (model.move(wanted, np.empty(4096, np.uint8)), model.take())
+    assert (requests, moved) == (model.move(wanted, np.empty(4096, np.uint8)), model.take())
     assert sum(work.bytes for work in card.record_of) == 128 + 256 + 64
 
 
@@ -59,15 +62,80 @@ def test_lists_are_packed_by_the_host_and_copied_by_zone(card: LazyCard, link: C
     wanted = extents((0, 0, 1, 1), (40, 400, 80, 800), (8, 12, 16, 24), (0, 8, 2048, 2064))
     link.pack(wanted, buffer, 16)
     assert kinds(card) == ["copy", "copy"]
+    moved = link.take()
     assert buffer[:20].view(np.uint32).tolist() == [10, 11, 100, 101, 102]
     assert buffer[2048:2088].view(np.float64).tolist() == [5.0, 5.5, 50.0, 50.5, 51.0]
     model = ModelLink([TARGETS, WEIGHTS], DEVICE)
     model.pack(wanted, np.empty(4096, np.uint8), 16)
-    assert link.take() == model.take()
+    assert moved == model.take()
     assert sum(work.bytes for work in card.record_of) == 60
     taken = card.taken
-    link.pack(wanted, buffer, 16)
-    assert card.taken == taken  # page-locked memory is used again
+    for _ in range(3):
+        link.pack(wanted, buffer, 16)
+    assert card.taken == taken + 1  # two buffers of page-locked memory are used again and again
+
+
+@pytest.fixture
+def steps(card: LazyCard, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the host packs, copies and waits for, in order; A, B, ... are page-locked buffers. Packing must find its buffer free."""
+    found: list[str] = []
+    names: dict[int, str] = {}
+    pack, submit, finish = cuda.copy, card.copy, card.finish
+
+    def packing(sections: Any, extents: Extents, out: Any) -> int:
+        assert not card.uses(out), "packed over a copy that is under way"
+        found.append(f"pack {names.setdefault(out.ctypes.data, 'ABC'[len(names)])}")
+        return pack(sections, extents, out)
+
+    def copying(near: Any, host: Any, stream: int) -> None:
+        found.append(f"copy {names.get(host.ctypes.data, '')}".strip())
+        submit(near, host, stream)
+
+    def waiting(event: Any) -> None:
+        found.append("wait")
+        finish(event)
+
+    monkeypatch.setattr(cuda, "copy", packing)
+    monkeypatch.setattr(card, "copy", copying)
+    monkeypatch.setattr(card, "finish", waiting)
+    return found
+
+
+def test_lists_are_packed_while_those_before_are_copied(card: LazyCard, link: CudaLink, steps: list[str]) -> None:
+    buffers = [link.near(256) for _ in range(4)]
+    partition = link.near(1024)
+    arrivals = []
+    for k, buffer in enumerate(buffers):
+        if k == 1:
+            link.move(extents((0,), (0,), (1024,), (0,)), partition)  # a filter task's copy is under way meanwhile, too
+        link.pack(extents((0,), (40 * k,), (40,), (0,)), buffer, 8)
+        arrivals.append(link.arrival())
+        link.take()  # does not wait for what somebody else waits for
+    assert steps == [
+        "pack A", "copy A", "copy", "pack B", "copy B",
+        "wait", "pack A", "copy A",  # not before the event behind the first copy out of A
+        "wait", "pack B", "copy B",
+    ]  # fmt: skip
+    assert len(card.done) == 3
+    for arrival in arrivals:
+        card.finish(arrival)
+    assert [buffer[:40].view(np.uint32).tolist() for buffer in buffers] == [list(range(10 * k, 10 * k + 10)) for k in range(4)]
+
+
+def test_a_buffer_that_is_packed_into_too_early_is_found(card: LazyCard, link: CudaLink, monkeypatch: pytest.MonkeyPatch) -> None:
+    buffers = [link.near(256) for _ in range(3)]
+    monkeypatch.setattr(CudaLink, "_wait", lambda self, slot: None)
+    for k, buffer in enumerate(buffers):
+        link.pack(extents((0,), (40 * k,), (40,), (0,)), buffer, 8)
+    link.take()
+    assert buffers[0][:40].view(np.uint32).tolist() != list(range(10))
+
+
+def test_copies_that_nobody_waits_for_end_before_their_memory_is_freed(card: LazyCard) -> None:
+    link = CudaLink([TARGETS], DEVICE, card)
+    link.pack(extents((0,), (40,), (40,), (0,)), link.near(256), 8)
+    link.close()
+    assert card.held == {} and card.done == card.record_of
 
 
 def test_nothing_is_copied_for_a_kernel_that_reads_far_memory(card: LazyCard, link: CudaLink) -> None:

@@ -10,9 +10,10 @@ from tests.gpus import LazyCard, TimedCard
 
 from isthmus.kernels.cuda import measuring, shim
 from isthmus.kernels.cuda.card import NumbaCard
+from isthmus.link.device import find
 from isthmus.link.measure_card import CardSamples, Trial, measure_card
 
-LITTLE = Trial(copied=1 << 16, lines=1 << 8, vertices=1 << 10, rows=1 << 7, degree=8, often=4)
+LITTLE = Trial(copied=1 << 16, lines=1 << 8, vertices=1 << 10, rows=1 << 7, degree=8, often=4, faults=5)
 
 
 @pytest.fixture
@@ -42,20 +43,26 @@ def test_the_figures_are_those_of_the_card(quick: None) -> None:
     assert costs.edge_rate == pytest.approx(1024 / (7e-6 + 1024 / 5e7))
     assert costs.packing > 0 and costs.host_edge_rate > 0
     assert costs.start_seconds == pytest.approx(7e-6 + 1024 / 5e7)
+    assert costs.kernel_seconds == pytest.approx(7e-6 + 256 * 32 / 1e8)
+    assert costs.managed_bandwidth == pytest.approx(256 * 128 / (7e-6 + 256 * 128 / 4e8))
+    assert costs.fault_seconds == pytest.approx(7e-6 / 5 + 3e-5)
+    device = costs.device(find("rtx2080ti"), 1 << 30)
+    assert 2.5e-5 < device.managed.fault_seconds < 3e-5
+    assert device.managed.peak_share == pytest.approx(costs.managed_bandwidth / costs.bandwidth)
 
 
 def test_the_median_of_the_rounds_counts() -> None:
     names = [
         "bandwidth", "back_bandwidth", "transfer_seconds", "copy_seconds", "fill_bandwidth", "launch_seconds", "edge_rate", "packing",
-        "host_edge_rate",
+        "host_edge_rate", "managed_bandwidth", "fault_seconds",
     ]  # fmt: skip
     kinds = {**{f"direct {sectors}": [1.0] for sectors in range(1, 5)}, **{name: [5.0, 1.0, 2.0] for name in names}}
-    samples = CardSamples("x", kinds, 1, 1.0)
+    samples = CardSamples("x", kinds, 1, 1.0, 1.0)
     assert (samples.costs().bandwidth, samples.costs().direct) == (2.0, (1.0,) * 4)
 
 
 def test_memory_is_freed_when_there_is_not_enough(quick: None) -> None:
-    for most in range(8):
+    for most in range(12):
         card = TimedCard(fails_at=most)
         with pytest.raises(MemoryError):
             measured(card)
@@ -72,8 +79,33 @@ def test_a_kernel_reads_the_first_sectors_of_every_line_once(quick: None) -> Non
         assert sums.sum() == far.reshape(lines, 32)[:, :entries].sum()
 
 
+def test_a_kernel_waits_for_every_page_in_turn(quick: None) -> None:
+    """Pages are far apart, each says where the next is, and the host has written them before each round."""
+    card, faults = TimedCard(), 5
+    found = []
+    launch = card.launch
+
+    def launching(kernel: Any, stream: int, *arguments: Any) -> None:
+        if kernel.__name__ == "chase":
+            links, steps, _ = arguments
+            at, path = 0, []
+            for _ in range(steps):
+                at = int(links[at])
+                path.append(at)
+            found.append(path)
+            links[:] = 0  # as if they had gone
+        launch(kernel, stream, *arguments)
+
+    card.launch = launching  # type: ignore[method-assign]
+    measured(card)
+    assert found == [[(k + 1) % faults * (2 << 20) // 4 for k in range(faults)]] * 4  # once to warm up, and in three rounds
+    links, sums = np.array([2, 0, 3, 1], np.uint32), np.zeros(8, np.int64)
+    measuring.build_reading(gpu=False).chase(8, links, 3, sums)
+    assert sums.tolist() == [1, 0, 0, 0, 0, 0, 0, 0]
+
+
 @pytest.mark.skipif(not shim.simulated(), reason="set NUMBA_ENABLE_CUDASIM=1 to run kernels in numba-cuda's simulator")
 def test_the_simulator_runs_the_same_work(quick: None) -> None:
-    little = Trial(copied=1 << 10, lines=1 << 3, vertices=1 << 6, rows=1 << 3, degree=4, often=1)
+    little = Trial(copied=1 << 10, lines=1 << 3, vertices=1 << 6, rows=1 << 3, degree=4, often=1, faults=2)
     costs = measure_card(NumbaCard(0), "simulated", threads=1, rounds=1, trial=little).costs()
     assert costs.edge_rate > 0 and len(costs.direct) == 4

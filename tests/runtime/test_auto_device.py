@@ -20,7 +20,7 @@ from isthmus.link.card_costs import remember
 from isthmus.runtime import auto_device, device
 from isthmus.runtime.auto_device import Load, budget, on_gpu, on_processor
 
-SLOW = replace(FAST, start_seconds=1e-9, host_edge_rate=1e3)  # a machine on which every graph pays for a GPU
+SLOW = replace(FAST, start_seconds=1e-9, kernel_seconds=1e-9, host_edge_rate=1e3)  # a machine on which every graph pays for a GPU
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_nobody_looks_for_gpus_that_start_too_late(machine: Any, graph: Any, mon
     machine(FAST)
     monkeypatch.setattr(shim, "found", lambda: pytest.fail("somebody has looked"))
     (note,) = [note for note in ist.bfs(graph, 1).trace.notes if note.startswith("device auto")]
-    assert note.endswith(" s there, and a GPU starts in 1.5 s")
+    assert note.endswith(" s there, and a GPU starts in 3.5 s")  # 1.5 s, and 0.4 s for each of five kernels
 
 
 def test_vertices_that_do_not_fit_stay_on_the_processor(machine: Any, graph: Any) -> None:
@@ -141,7 +141,7 @@ def test_streams_stay_on_the_processor(machine: Any) -> None:
 
 
 LOAD = Load(vertex_bytes=1000, edges=4_000_000, edge_bytes=16_000_000, disk_seconds=0.5)
-COSTS = replace(FAST, bandwidth=16e6, edge_rate=2e6, host_edge_rate=1e6, start_seconds=3.0)
+COSTS = replace(FAST, bandwidth=16e6, edge_rate=2e6, host_edge_rate=1e6, start_seconds=3.0, kernel_seconds=0.1)
 
 
 def test_estimates_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,9 +152,9 @@ def test_estimates_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_estimates_on_a_gpu() -> None:
-    assert on_gpu(LOAD, COSTS, 10**9) == pytest.approx(3 + 0.5 + 1 + 4 * 2)
-    assert on_gpu(LOAD, COSTS, 10**6) == pytest.approx(3 + 0.5 + 4 * 2)
-    assert on_gpu(LOAD, replace(COSTS, bandwidth=1e6), 10**6) == pytest.approx(3 + 0.5 + 4 * 16)
+    assert on_gpu(LOAD, COSTS, 10**9) == pytest.approx(3.5 + 0.5 + 1 + 4 * 2)
+    assert on_gpu(LOAD, COSTS, 10**6) == pytest.approx(5.1 + 0.5 + 4 * 2)
+    assert on_gpu(LOAD, replace(COSTS, bandwidth=1e6), 10**6) == pytest.approx(5.1 + 0.5 + 4 * 16)
     assert on_gpu(LOAD, COSTS, 999) == float("inf")
 
 

@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from isthmus import sizes
 from isthmus.cache.cache import Cache, Held
 from isthmus.cache.hotness import CHANGED, INTERVAL, last_level
-from isthmus.cache.vertex_cache import VERTEX_BYTES
+from isthmus.cache.vertex_cache import VERTEX_BYTES, all_held, held_of
 from isthmus.engines.engine import Delivery, Rows, Side, Task
 from isthmus.frontier import Frontier
 from isthmus.graph.lists import Lists
@@ -96,21 +95,10 @@ class CudaVertexCache(Cache):
     def serve(self, frontier: Frontier, side: Side) -> tuple[Frontier, Iterator[Delivery]]:
         if not self.capacity:
             return frontier, iter(())
-        return frontier.without(self._here, self._here, None), self._hits(frontier)
-
-    def _hits(self, frontier: Frontier) -> Iterator[Delivery]:
-        step = sizes.now.cache_vertices if frontier.list is None else max(1, frontier.vertices)
-        for first in range(0, frontier.vertices, step):
-            active = frontier.rows(first, min(first + step, frontier.vertices))
-            hits = active[self._here[active] != 0]
-            if hits.size:
-                yield self._delivery(hits)
+        return frontier.without(self._here, self._here, None), map(self._delivery, held_of(frontier, self._here))
 
     def everything(self) -> Iterator[Delivery]:
-        for first in range(0, self._vertices if self.capacity else 0, sizes.now.cache_vertices):
-            lists = np.flatnonzero(self._here[first : first + sizes.now.cache_vertices]) + first
-            if lists.size:
-                yield self._delivery(lists)
+        return map(self._delivery, all_held(self._here)) if self.capacity else iter(())
 
     def _delivery(self, vertices: Array) -> Delivery:
         lists, nowhere = self._side.lists, np.broadcast_to(np.int64(-1), vertices.shape)

@@ -49,21 +49,11 @@ class VertexCache(Cache):
     def serve(self, frontier: Frontier, side: Side) -> tuple[Frontier, Iterator[Delivery]]:
         if not self.capacity:
             return frontier, iter(())
-        return frontier.without(self._filled, self._misses, self._team), self._hits(frontier)
-
-    def _hits(self, frontier: Frontier) -> Iterator[Delivery]:
-        step = sizes.now.cache_vertices if frontier.list is None else max(1, frontier.vertices)
-        for first in range(0, frontier.vertices, step):
-            active = frontier.rows(first, min(first + step, frontier.vertices))
-            hits = active[self._filled[active] != 0]
-            if hits.size:
-                yield self._delivery(hits.astype(np.int64))
+        hits = (self._delivery(vertices.astype(np.int64)) for vertices in held_of(frontier, self._filled))
+        return frontier.without(self._filled, self._misses, self._team), hits
 
     def everything(self) -> Iterator[Delivery]:
-        for first in range(0, self._filled.size if self.capacity else 0, sizes.now.cache_vertices):
-            lists = np.flatnonzero(self._filled[first : first + sizes.now.cache_vertices]) + first
-            if lists.size:
-                yield self._delivery(lists)
+        return (self._delivery(vertices) for vertices in all_held(self._filled)) if self.capacity else iter(())
 
     def _delivery(self, vertices: Array) -> Delivery:
         begins = self._begins[vertices].astype(np.int64)
@@ -111,6 +101,25 @@ class VertexCache(Cache):
 
     def facts(self) -> dict[str, Any]:
         return {"refreshes": self.refreshes}
+
+
+def held_of(frontier: Frontier, filled: Array) -> Iterator[Array]:
+    """The active vertices whose lists are there, a bounded number at a time."""
+    step = sizes.now.cache_vertices if frontier.list is None else max(1, frontier.vertices)
+    for first in range(0, frontier.vertices, step):
+        active = frontier.rows(first, min(first + step, frontier.vertices))
+        hits = active[filled[active] != 0]
+        if hits.size:
+            yield hits
+
+
+def all_held(filled: Array) -> Iterator[Array]:
+    """All vertices whose lists are there, a bounded number at a time."""
+    step = sizes.now.cache_vertices
+    for first in range(0, filled.size, step):
+        lists = np.flatnonzero(filled[first : first + step]) + first
+        if lists.size:
+            yield lists
 
 
 def pieces(delivery: Delivery) -> Iterator[tuple[Array, Array, Array, Array]]:

@@ -1,24 +1,21 @@
-"""`isthmus calibrate [PATH]`: measure a disk's rates, show them, and remember them for later runs. A GPU's: `calibrate_gpu.py`."""
+"""`isthmus calibrate [PATH]`: measure rates, show them, and remember them for later runs: a disk's (`calibrate_disk.py`) or a GPU's.
+
+What is measured is a `Subject`; all that a person or a script sees of it is here.
+"""
 
 from __future__ import annotations
 
 import statistics
 import time
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, Protocol
 
 import typer
 
 from isthmus.cli import listing
 from isthmus.cli.options import Json
 
-if TYPE_CHECKING:
-    from isthmus.link.calibrate import Memory
-    from isthmus.link.link import Profile
-    from isthmus.link.measure import Samples
-
-Rates = TypeVar("Rates")
 PathArgument = Annotated[
     Path | None,
     typer.Argument(metavar="PATH", help="A store to read, or a folder for a test file of up to 1 GB. Default: the current folder."),
@@ -26,6 +23,37 @@ PathArgument = Annotated[
 DeviceOption = Annotated[str | None, typer.Option(metavar="cuda:NUMBER", help="Measure this GPU instead of a disk.")]
 ShowOption = Annotated[bool, typer.Option("--show", help="Show the remembered rates and their age; measure nothing.")]
 ForgetOption = Annotated[bool, typer.Option("--forget", help="Forget the remembered rates; measure nothing.")]
+Row = tuple[str, str, Any]  # kind of work, its unit, and a figure or those of all rounds
+Remembered = Any  # figures, and `when` they were measured, in seconds since 1970; None if that was not recorded
+
+
+class Subject(Protocol):
+    """A disk or a GPU. `before` is what was remembered of it when the command began, `found` what was measured."""
+
+    key: dict[str, str]  # names it in JSON
+    words: str  # and in sentences
+    file: Path  # where it is remembered
+    before: Remembered
+
+    def survey(self, progress: Any, say: Any) -> bool:
+        """Measure it; returns whether the figures are remembered now."""
+
+    def forget(self) -> bool: ...
+
+    def name(self, known: Remembered) -> str:
+        """Its name; None: as it was measured."""
+
+    def rounds(self) -> list[Row]:
+        """What each round has measured."""
+
+    def rows(self, known: Remembered) -> list[Row]:
+        """The remembered figures, as far as they are known."""
+
+    def facts(self) -> list[tuple[str, str]]:
+        """More that is shown about the measurement."""
+
+    def as_json(self, known: Remembered) -> dict[str, Any]:
+        """The figures; None: as they were measured."""
 
 
 def register(app: typer.Typer) -> None:
@@ -36,126 +64,105 @@ def calibrate(
     path: PathArgument = None, device: DeviceOption = None, show: ShowOption = False, forget: ForgetOption = False, json: Json = False
 ) -> None:
     """Measure the disk of a folder or store, or a GPU, in a few seconds, and remember its rates for later runs."""
-    from isthmus.cli import calibrate_gpu
     from isthmus.errors import OptionError
-    from isthmus.link.calibrate import checked_place, disk_of, recall
 
     if show and forget:
         raise OptionError("expected --show or --forget, not both")
+    if device is not None and path is not None:
+        raise OptionError(f"expected a path, to measure a disk, or --device, to measure a GPU; got {path} and {device}")
+    (drop if forget else tell if show else measure)(subject_of(path, device), json)
+
+
+def subject_of(path: Path | None, device: str | None) -> Subject:
     if device is not None:
-        if path is not None:
-            raise OptionError(f"expected a path, to measure a disk, or --device, to measure a GPU; got {path} and {device}")
-        (calibrate_gpu.drop if forget else calibrate_gpu.tell if show else calibrate_gpu.measure)(device, json)
-        return
-    path = path or Path(".")
-    before = recall(disk_of(checked_place(path)))
-    if forget:
-        drop(path, before, json)
-    elif show:
-        tell(path, before, json)
-    else:
-        measure(path, before, json)
+        from isthmus.cli.calibrate_gpu import Gpu
+
+        return Gpu(device)
+    from isthmus.cli.calibrate_disk import Disk
+
+    return Disk(path or Path("."))
 
 
-def measure(path: Path, before: Memory | None, json: bool) -> None:
+def measure(subject: Subject, json: bool) -> None:
     from isthmus.cli.console import Bar, facts, say, show_json, warn
-    from isthmus.link.calibrate import disk_of, memory_file, recall, survey
-    from isthmus.memory import format_size
 
     start = time.perf_counter()
     with Bar() as bar:
-        samples, profile = survey(path, bar, warn)
+        kept = subject.survey(bar, warn)
     seconds = time.perf_counter() - start
-    after = recall(disk_of(path))
-    kept = after is not None and after.profile == profile
     if json:
-        taken = {"source": samples.source, "bytes": samples.bytes, "rounds": len(samples.bulk), "steady": samples.steady}
-        more = {"seconds": seconds, "remembered": kept, "before": described(before)}
-        show_json({"path": str(path), **as_json(profile), **taken, **more})
+        more = {"seconds": seconds, "remembered": kept, "before": described(subject)}
+        show_json({**subject.key, **subject.as_json(None), **more})
         return
-    say(profile.name, "bold")
-    show_table(samples, before)
+    say(subject.name(None), "bold")
+    show_table(subject)
     say("")
-    facts("", [
-        ("read", f"{samples.source}, {format_size(samples.bytes)}"),
-        ("break-even", f"a request costs as much as {format_size(profile.break_even_gap)} in bulk"),
-        ("time", f"{seconds:.1f} s, {len(samples.bulk)} rounds"),
-        *([("remembered", f"in {memory_file()}")] if kept else []),
-    ])  # fmt: skip
+    rounds = len(subject.rounds()[0][2])
+    remembered = [("remembered", f"in {subject.file}")] if kept else []
+    facts("", [*subject.facts(), ("time", f"{seconds:.1f} s, {rounds} rounds"), *remembered])
 
 
-def tell(path: Path, before: Memory | None, json: bool) -> None:
+def tell(subject: Subject, json: bool) -> None:
     from isthmus.cli.console import facts, say, show_json
 
     if json:
-        show_json({"path": str(path), "remembered": described(before)})
-    elif before is None:
-        say(f"nothing is remembered of the disk of {path}")
+        show_json({**subject.key, "remembered": described(subject)})
+    elif subject.before is None:
+        say(f"nothing is remembered of {subject.words}")
     else:
-        facts(before.profile.name, [*rows_of(before.profile), ("measured", age(before.when))])
+        rows = [(words, shown(figure, unit)) for words, unit, figure in subject.rows(subject.before)]
+        facts(subject.name(subject.before), [*rows, ("measured", age(subject.before.when))])
 
 
-def drop(path: Path, before: Memory | None, json: bool) -> None:
+def drop(subject: Subject, json: bool) -> None:
     from isthmus.cli.console import say, show_json
     from isthmus.errors import StoreError
-    from isthmus.link.calibrate import forget, memory_file
 
-    forgotten = forget(path)
-    if before is not None and not forgotten:
-        raise StoreError(f"{memory_file()}: cannot be written, so nothing is forgotten")
+    forgotten = subject.forget()
+    if subject.before is not None and not forgotten:
+        raise StoreError(f"{subject.file}: cannot be written, so nothing is forgotten")
     if json:
-        show_json({"path": str(path), "forgotten": forgotten})
-    elif before is None:
-        say(f"nothing is remembered of the disk of {path}")
+        show_json({**subject.key, "forgotten": forgotten})
+    elif subject.before is None:
+        say(f"nothing is remembered of {subject.words}")
     else:
-        say(f"forgotten: {before.profile.name}, measured {age(before.when)}")
+        say(f"forgotten: {subject.name(subject.before)}, measured {age(subject.before.when)}")
 
 
-def show_table(samples: Samples, before: Memory | None) -> None:
-    """One row per kind of work: median, lowest and highest round, and the remembered rate."""
+def show_table(subject: Subject) -> None:
+    """One row per kind of work: median, lowest and highest round, and the remembered figure."""
     from rich.table import Table
 
     from isthmus.cli.console import out
 
-    old = dict(rows_of(before.profile)) if before else {}
+    before = subject.before
+    old = {words: shown(figure, unit) for words, unit, figure in subject.rows(before)} if before else {}
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")  # fits 80 columns
     for title in ("", "median", "lowest", "highest", *([age(before.when)] if before else [])):
         table.add_column(title, justify="right" if title else "left", no_wrap=True)
-    for name, unit, rates in kinds(samples.bulk, samples.singles, samples.packed):
-        values = [shown(rate, unit) for rate in (statistics.median(rates), min(rates), max(rates))]
-        table.add_row(name, *values, *([old.get(name, "-")] if before else []))
+    for words, unit, rounds in subject.rounds():
+        table.add_row(words, *spread(rounds, unit), *([old.get(words, "-")] if before else []))
     out.print(table)
 
 
-def rows_of(profile: Profile) -> list[tuple[str, str]]:
-    """The rates of a profile. Profiles remembered by the first version have fewer."""
-    rows = kinds(profile.bandwidth, dict(profile.rates) or {profile.depth: profile.request_rate}, profile.compaction)
-    return [(name, shown(rate, unit)) for name, unit, rate in (rows if profile.rates else rows[:-1])]
+def spread(rounds: Sequence[float], unit: str) -> list[str]:
+    return [shown(figure, unit) for figure in (statistics.median(rounds), min(rounds), max(rounds))]
 
 
-def kinds(bulk: Rates, singles: dict[int, Rates], packed: Rates) -> list[tuple[str, str, Rates]]:
-    """(kind of work, its unit, rates) in the order they are shown."""
-    return [
-        ("bulk reads", "B", bulk),
-        *((f"4 KB reads, {depth} in flight", "", rates) for depth, rates in singles.items()),
-        ("lists packed together", "B", packed),
-    ]
-
-
-def shown(rate: float, unit: str) -> str:
+def shown(figure: float, unit: str) -> str:
+    """A figure with its unit: B, bytes per second; s, seconds; otherwise so many per second, of which M are many."""
     from isthmus.memory import format_size
 
-    return f"{format_size(rate)}/s" if unit == "B" else f"{rate:,.0f}/s"
+    if unit == "s":
+        return f"{figure * 1e6:.3g} us"
+    return f"{format_size(figure)}/s" if unit == "B" else f"{figure:,.3g}/s" if unit == "M" else f"{figure:,.0f}/s"
 
 
-def as_json(profile: Profile) -> dict[str, Any]:
-    return {**asdict(profile), "rates": {str(depth): rate for depth, rate in profile.rates}, "break_even_gap": profile.break_even_gap}
-
-
-def described(memory: Memory | None) -> dict[str, Any] | None:
-    if memory is None:
+def described(subject: Subject) -> dict[str, Any] | None:
+    before = subject.before
+    if before is None:
         return None
-    return {**as_json(memory.profile), "age_seconds": None if memory.when is None else max(0.0, time.time() - memory.when)}
+    return {**subject.as_json(before), "age_seconds": None if before.when is None else max(0.0, time.time() - before.when)}
 
 
 def age(when: float | None) -> str:

@@ -106,6 +106,7 @@ class Delivery:
     number: int = -1  # its position among the deliveries of this iteration
     whole: Ranges | None = None  # where partitions lie that came whole
     far_begins: Array | None = None  # of rows: their first entries in far memory
+    arrival: Any = None  # on a GPU: the event to wait for before its buffer is read
     places: Any = None  # of rows on a GPU: where lists begin, by vertex, in near memory; `begins` is not used
     pieces_left: int = 0  # of its work, while kernels run on it
     further_runs: int = 0  # how often it was run again

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from isthmus.graph.files import Array
+from isthmus.graph.files import Array, aligned_empty
 from isthmus.graph.manifest import Manifest, Section
 from isthmus.graph.packed_lists import PackedLists
 from isthmus.graph.snapshot import Snapshot
@@ -33,8 +33,8 @@ def compacted(side: str, lists: PackedLists, team: Team) -> dict[str, Array]:
     degrees = lists.lists().degrees()
     offsets = np.zeros(degrees.size + 1, np.int64)
     np.cumsum(degrees, out=offsets[1:])
-    targets = np.empty(lists.arcs, lists.targets.dtype)
-    weights = np.empty(lists.arcs if lists.weighted else 0, lists.weights.dtype)
+    targets = aligned_empty(lists.arcs, lists.targets.dtype)  # so that a GPU can read it where it is
+    weights = aligned_empty(lists.arcs if lists.weighted else 0, lists.weights.dtype)
     team.split(lambda a, b: packed.compact_sorted(a, b, *lists.arrays(), offsets, targets, weights), lists.vertices)
     found = {f"{side}.offsets": offsets, f"{side}.targets": targets}
     return {**found, f"{side}.weights": weights} if lists.weighted else found

@@ -283,7 +283,7 @@ class MemoryWriter:
 
     def section(self, name: str, dtype: Any, at_most: int) -> None:
         """Start a section of at most `at_most` entries; unused memory is never allocated by the system."""
-        self._arrays[name] = np.empty(at_most, dtype)
+        self._arrays[name] = aligned_empty(at_most, dtype)  # so that a GPU can read it where it is
         self._filled[name] = 0
 
     def append(self, name: str, array: Array) -> None:

@@ -47,14 +47,6 @@ def memory_file() -> Path:
     return cache_folder() / "links.json"
 
 
-def calibrate(path: str | Path = ".", progress: Progress = SILENT) -> Profile:
-    """Measure the disk that a folder or store lies on, in a few seconds, and remember it for later runs.
-
-    A store is read; in a folder, a temporary test file of up to 1 GB is written.
-    """
-    return survey(path, progress)[1]
-
-
 def survey(path: str | Path, progress: Progress = SILENT, say: Say = ignore) -> tuple[Samples, Profile]:
     """Measure a disk and remember its profile; `say` gets a note if the rates vary widely or the profile cannot be saved."""
     place = checked_place(path)

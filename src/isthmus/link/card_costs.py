@@ -1,7 +1,7 @@
 """Costs of a GPU of this machine: measured by `isthmus calibrate --device cuda:0`, kept in a file, and used in place of assumed ones.
 
-They become a `Device`, as modelled devices have it, so policies and the clock use them in the same way. What is not measured (faults and
-migrations of managed memory, the number of requests in flight) stays that of the assumed device.
+They become a `Device`, as modelled devices have it, so policies and the clock use them in the same way. What is not measured (how much a
+fault brings, the number of requests in flight) stays that of the assumed device.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from isthmus.graph.replacing import replacing
 from isthmus.kernels.kept import cache_folder
 from isthmus.link.device import FASTER, Device, checked
 
-VERSION = 1
+VERSION = 2
 MEASURED = "measured by isthmus calibrate"
+SHORTEST = 1e-9  # seconds of a batch of faults
 LIMIT = 1e18  # of any figure; products with bytes stay finite
 
 
@@ -41,6 +42,9 @@ class CardCosts:
     cores: int
     host_edge_rate: float  # edges pushed by the processor, all cores
     start_seconds: float  # until the first kernel of a program has run: most of it compiles
+    kernel_seconds: float  # until another one has
+    managed_bandwidth: float  # bytes of managed memory that a kernel reads from the host in order
+    fault_seconds: float  # of a page of managed memory that a kernel waits for
 
     def device(self, assumed: Device, near_bytes: int) -> Device:
         """A device with these costs; its other figures are the assumed ones."""
@@ -52,6 +56,10 @@ class CardCosts:
             "link": {
                 "bandwidth": self.bandwidth, "back_bandwidth": self.back_bandwidth, "transfer_seconds": self.transfer_seconds,
                 "copy_seconds": self.copy_seconds, "direct": tuple(direct.tolist()),
+            },
+            "managed": {
+                "peak_share": min(1.0, self.managed_bandwidth / self.bandwidth),
+                "fault_seconds": max(self.fault_seconds - self.transfer_seconds - assumed.managed.first_bytes / self.bandwidth, SHORTEST),
             },
             "near": {"bytes": near_bytes, "bandwidth": near, "push_share": pushed / near, "launch_seconds": self.launch_seconds},
             "host": {"cores": self.cores, "pack_bandwidth": self.packing / self.cores * (2 * line + fetch) / (2 * line)},

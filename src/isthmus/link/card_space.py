@@ -27,7 +27,7 @@ def taken(card: Card, make: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return make(*arguments)
     except MemoryError as error:
-        if make in (card.pinned, card.mapped, card.register):
+        if make in (card.pinned, card.mapped, card.mapped_room, card.register):
             free, instead = format_size(available()), f"use {option('device', 'cpu')}, which needs none"
             raise BudgetError(f"{card.name}: not enough host memory to page-lock, {free} are available; {instead}") from error
         free = format_size(card.free_bytes())
@@ -155,8 +155,15 @@ class RowSpace:
         self.space.launch(kernel, *arguments, self.room, *self._sorted, self._counts)
 
     def each_kind(self, kernel: Any, *arguments: Any) -> None:
-        """Run the sorted rows."""
-        for kind, width in enumerate(skeleton.WIDTHS):
+        """Run the sorted rows, which lie in near memory."""
+        self._launch(skeleton.WIDTHS, kernel, *arguments)
+
+    def each_far_kind(self, kernel: Any, line: int, *arguments: Any) -> None:
+        """The same for rows in far memory, which a kernel reads by lines of so many entries."""
+        self._launch(skeleton.far_widths(line), kernel, line, *arguments)
+
+    def _launch(self, widths: tuple[int, ...], kernel: Any, *arguments: Any) -> None:
+        for kind, width in enumerate(widths):
             self.space.launch(kernel, kind, self.room, *self._sorted, self._counts, min(width, self.space.card.threads), *arguments)
 
     def ranges(self, first: int, last: int) -> Iterator[tuple[int, int]]:

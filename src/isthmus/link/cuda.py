@@ -4,15 +4,17 @@ It counts what a modelled link counts (`model.py`), in the same way, and bytes c
 
 | call | here |
 |---|---|
-| `move` | a copy for every extent, on a stream of its own; the caller waits for its end |
+| `move` | a copy for every extent |
 | `gather` | nothing: the kernel reads mapped memory, whose arrays `far` has |
 | `pack` | the host packs into page-locked memory, then a copy for targets and one for weights |
 | `page` | nothing: the kernel reads managed memory, whose pages the driver migrates |
 | `prefetch` | cudaMemPrefetchAsync |
 | `whole` | a copy of a section, which stays near |
 
-A reader thread calls these while the worker's kernels run on other buffers, so transfers and packing overlap kernels. They do not
-overlap each other: a delivery is packed, then copied.
+A reader thread calls these while the worker's kernels run on other buffers. It does not wait for its copies, which have a stream of their
+own: `arrival` is the event behind them, and whoever runs the delivery waits for that. So the host packs lists while those of the delivery
+before, or whole partitions, are copied, and both overlap kernels (HyTGraph, section VIII). Each reader packs into two page-locked
+buffers in turn, and into either only after the event behind its last copy. Who does not ask for `arrival` waits in `take`.
 
 With pages, edges lie in managed memory, with the hint of the recipe. A GPU does not say which of its pages are near, how many faults it
 had, or what it evicted: these counts are those of the modelled pages (`managed.py`) with a budget of `page_bytes`. The driver
@@ -21,7 +23,9 @@ itself uses whatever memory is free.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +33,19 @@ from isthmus.kernels.cuda.card import Card, Shared
 from isthmus.link.card_space import taken
 from isthmus.link.device import Device
 from isthmus.link.hints import Hint
-from isthmus.link.link import CHANNELS, Array, Extents
+from isthmus.link.link import CHANNELS, Array, Extents, Moved
 from isthmus.link.managed import copy
 from isthmus.link.model import ModelLink
+
+SLOTS = 2  # page-locked buffers of a reader: one is filled while the other is copied
+
+
+@dataclass
+class Slot:
+    """Page-locked memory that is filled and then copied; `event` is behind its last copy."""
+
+    memory: Array
+    event: Any = None
 
 
 def costs_note(device: Device, card: Card) -> str:
@@ -47,21 +61,21 @@ class CudaLink(ModelLink):
     kernels_reach_far = True  # a kernel can read lists where they are
 
     def __init__(
-        self, arrays: list[Array], device: Device, card: Card, page_bytes: int = 0, hint: Hint = Hint.NONE,
-        registered: Callable[[Array], Shared] | None = None,
-    ) -> None:  # fmt: skip
-        """`registered`: page-locks an array where it is, and frees it some time after the link; otherwise arrays are copied."""
-        super().__init__(arrays, device, page_bytes, hint)
+        self, arrays: Sequence[Array | Shared], device: Device, card: Card, page_bytes: int = 0, hint: Hint = Hint.NONE
+    ) -> None:
+        """Kernels reach an array that is `Shared`, and somebody else frees it after the link; other arrays are copied."""
+        super().__init__([each.host if isinstance(each, Shared) else each for each in arrays], device, page_bytes, hint)
         self.card = card
         self.notes = [costs_note(device, card), *card.notes]
         self._mapped: list[Shared] = []  # by section; with pages, managed memory
         self._taken: list[Array | Shared] = []  # all memory that is freed at the end
         self._whole: dict[int, Array] = {}
-        self._staging: list[Array | None] = [None] * CHANNELS
+        self._staging: list[list[Slot]] = [[] for _ in range(CHANNELS)]  # the one that was filled longest ago first
+        self._under_way: list[Any] = [None] * CHANNELS  # events behind the last copies
         try:
             self._stream = card.stream()
-            for section in self._sections:
-                self._mapped.append(self._reachable(section, page_bytes > 0) if registered is None else registered(section))
+            for array in arrays:
+                self._mapped.append(array if isinstance(array, Shared) else self._reachable(array.view(np.uint8), page_bytes > 0))
             if page_bytes:
                 self.notes.append("pages, faults and evictions are modelled: a GPU does not report them")
                 for memory in self._mapped:
@@ -101,29 +115,65 @@ class CudaLink(ModelLink):
             self._finish()
         return self._whole[section]
 
-    def _carry(self, extents: Extents, buffer: Array) -> int:
+    def let_go(self, section: int) -> None:
+        """Free a section that was copied whole, when no kernel uses it any more."""
+        near = self._whole.pop(section, None)
+        if near is not None:
+            self._taken = [each for each in self._taken if each is not near]
+            self.card.free(near)
+
+    def arrival(self, channel: int = 0) -> Any:
+        event, self._under_way[channel] = self._under_way[channel], None
+        return event
+
+    def take(self, channel: int = 0) -> Moved:
+        event = self.arrival(channel)
+        if event is not None:
+            self.card.finish(event)
+        return super().take(channel)
+
+    def _carry(self, extents: Extents, buffer: Array, channel: int) -> int:
         moved = 0
         for section, offset, length, place in zip(*(column.tolist() for column in extents.columns), strict=True):
             host = self._sections[section][offset : offset + length]  # shorter at the end of the array
             if host.size:
                 self.card.copy(buffer[place : place + host.size], host, self._stream)
                 moved += host.size
-        self._finish()
+        self._sent(channel)
         return moved
 
     def _carry_packed(self, extents: Extents, buffer: Array, channel: int) -> int:
-        staging = self._staging[channel]
-        if staging is None or staging.size < buffer.size:
-            staging = self._staging[channel] = taken(self.card, self.card.pinned, buffer.size, np.uint8)
-            self._taken.append(staging)
-        packed = copy(self._sections, extents, staging)
+        slot = self._free_slot(channel, buffer.size)
+        packed = copy(self._sections, extents, slot.memory)
         for section in np.unique(extents.sections).tolist():
             places, lengths = extents.places[extents.sections == section], extents.lengths[extents.sections == section]
             begin, end = int(places[0]), int(places[-1] + lengths[-1])  # packed lists lie side by side
             if begin < end:
-                self.card.copy(buffer[begin:end], staging[begin:end], self._stream)
-        self._finish()
+                self.card.copy(buffer[begin:end], slot.memory[begin:end], self._stream)
+        slot.event = self._sent(channel)
         return packed
+
+    def _free_slot(self, channel: int, size: int) -> Slot:
+        """The buffer that a channel packed into longest ago, when nothing is copied out of it any more."""
+        slots = self._staging[channel]
+        slot = slots.pop(0) if len(slots) == SLOTS else Slot(np.empty(0, np.uint8))
+        self._wait(slot)
+        if slot.memory.size < size:
+            slot.memory = taken(self.card, self.card.pinned, size, np.uint8)
+            self._taken.append(slot.memory)
+        slots.append(slot)
+        return slot
+
+    def _wait(self, slot: Slot) -> None:
+        """Wait until nothing is copied out of a buffer any more."""
+        if slot.event is not None:
+            self.card.finish(slot.event)
+            slot.event = None
+
+    def _sent(self, channel: int) -> Any:
+        """The event behind all copies of a channel so far."""
+        self._under_way[channel] = self.card.record(self._stream)
+        return self._under_way[channel]
 
     def prefetch(self, section: int, begin: int, end: int, channel: int = 0) -> int:
         memory = self._mapped[section]
@@ -143,6 +193,8 @@ class CudaLink(ModelLink):
 
     def close(self) -> None:
         super().close()
+        if self._taken:
+            self._finish()  # copies that nobody waited for still use this memory
         for memory in self._taken:
             self.card.free(memory)
-        self._mapped, self._taken, self._whole, self._staging = [], [], {}, [None] * CHANNELS
+        self._mapped, self._taken, self._whole, self._staging = [], [], {}, [[] for _ in range(CHANNELS)]

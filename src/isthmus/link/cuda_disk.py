@@ -1,7 +1,8 @@
 """The link to a GPU for stores larger than the host's memory: disk -> page-locked buffer -> GPU.
 
 Each reader has two page-locked buffers. While the copies out of one are under way, the next blocks are read into the other; a buffer is
-read into again only after the event behind its last copy. So page-locked memory is bounded, whatever the size of the store.
+read into again only after the event behind its last copy, also for the next delivery. So page-locked memory is bounded, whatever the
+size of the store.
 
 A kernel cannot read a disk. So lists that engines read by zero-copy are packed on the host, like those of compaction, and copied into
 the buffer of the delivery. What crosses to the GPU is counted as on every GPU; the costs are those of the slower of disk and
@@ -10,7 +11,7 @@ interconnect. Managed pages need edges in memory, and are refused.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,24 +22,21 @@ from isthmus.graph.files import BLOCK
 from isthmus.kernels.cuda.card import Card
 from isthmus.kernels.gather import pack
 from isthmus.link.card_space import taken
-from isthmus.link.cuda import CudaLink
+from isthmus.link.cuda import SLOTS, CudaLink, Slot
 from isthmus.link.device import FASTER, Device
 from isthmus.link.link import Array, Extents, Link, Moved, Profile
 from isthmus.link.requests import ListSpans
 from isthmus.link.staging import Group, groups
 from isthmus.memory import format_size
 
-SLOTS = 2  # buffers of a reader: one is read into while the other is copied
 LEAST = 4 * BLOCK  # bytes of a buffer
 
 
 @dataclass
-class Slot:
-    """Page-locked memory: what was read, and room to pack lists. `event` is behind the last copy out of either."""
+class DiskSlot(Slot):
+    """Page-locked memory for what is read, and room to pack lists. `event` is behind the last copy out of either."""
 
-    read: Array
-    packed: Array
-    event: Any = None
+    packed: Array = field(default_factory=lambda: np.empty(0, np.uint8))
 
 
 class CudaDiskLink(CudaLink):
@@ -49,7 +47,7 @@ class CudaDiskLink(CudaLink):
     def __init__(self, arrays: list[FarArray], disk: Link, device: Device, card: Card) -> None:
         self._disk = disk
         self._bytes = np.array([array.bytes for array in arrays], np.int64)
-        self._idle: list[list[Slot]] = []  # buffers that no reader uses
+        self._idle: list[list[DiskSlot]] = []  # buffers that no reader uses
         self._room = max(LEAST, sizes.now.pinned // BLOCK * BLOCK)
         super().__init__([], slowed(device, disk.profile), card)
         pinned = format_size(2 * SLOTS * self._room)
@@ -63,7 +61,8 @@ class CudaDiskLink(CudaLink):
         size = int(self._bytes[section])
         if section not in self._whole:
             self._whole[section] = self.near(size)
-            self._carry(Extents(*(np.array([value]) for value in (section, 0, size, 0))), self._whole[section])
+            self._carry(Extents(*(np.array([value]) for value in (section, 0, size, 0))), self._whole[section], channel)
+            self._finish()
         self._copied(size, channel)
         return self._whole[section]
 
@@ -72,46 +71,43 @@ class CudaDiskLink(CudaLink):
         seconds = moved / self.device.link.bandwidth + self.device.link.transfer_seconds
         return self._count(channel, Moved(moved, 0, self._full(moved), 1, link_seconds=seconds))
 
-    def _carry(self, extents: Extents, buffer: Array) -> int:
-        return self._through(extents, buffer, self._send)
+    def _carry(self, extents: Extents, buffer: Array, channel: int) -> int:
+        return self._through(extents, buffer, channel, self._send)
 
     def _carry_packed(self, extents: Extents, buffer: Array, channel: int) -> int:
-        return self._through(extents, buffer, self._send_packed)
+        return self._through(extents, buffer, channel, self._send_packed)
 
-    def _through(self, extents: Extents, buffer: Array, send: Any) -> int:
+    def _through(self, extents: Extents, buffer: Array, channel: int, send: Any) -> int:
         """Read extents from disk, group by group, and send each to the GPU while the next is read. Returns the bytes sent."""
         moved = 0
-        with self._disk.lend() as channel:
+        with self._disk.lend() as reads:
             try:
                 slots = self._idle.pop()
             except IndexError:
-                slots = [Slot(self._pinned(), self._pinned()) for _ in range(SLOTS)]
+                slots = [DiskSlot(self._pinned(), packed=self._pinned()) for _ in range(SLOTS)]
             try:
-                for number, group in enumerate(groups(extents, self._bytes, self._room)):
-                    slot = slots[number % SLOTS]
+                for group in groups(extents, self._bytes, self._room):
+                    slots.append(slots.pop(0))  # the one that was read into longest ago comes first
+                    slot = slots[-1]
                     self._wait(slot)
-                    self._disk.move(group.reads, slot.read, channel)
+                    self._disk.move(group.reads, slot.memory, reads)
                     send(group, slot, buffer)
-                    slot.event = self.card.record(self._stream)
+                    slot.event = self._sent(channel)
                     moved += int(group.lengths.sum())
+            except BaseException:
+                self._finish()  # nobody waits for what was sent
+                raise
             finally:
-                self._finish()  # also after an error: the buffers may be freed next
                 self._idle.append(slots)
         return moved
 
-    def _wait(self, slot: Slot) -> None:
-        """Wait until nothing is copied out of a buffer any more."""
-        if slot.event is not None:
-            self.card.finish(slot.event)
-            slot.event = None
+    def _send(self, group: Group, slot: DiskSlot, buffer: Array) -> None:
+        self._copy(slot.memory, group.starts, group, buffer)
 
-    def _send(self, group: Group, slot: Slot, buffer: Array) -> None:
-        self._copy(slot.read, group.starts, group, buffer)
-
-    def _send_packed(self, group: Group, slot: Slot, buffer: Array) -> None:
+    def _send_packed(self, group: Group, slot: DiskSlot, buffer: Array) -> None:
         """Pack the pieces side by side first."""
         starts = np.cumsum(group.lengths) - group.lengths
-        pack(slot.read, group.starts, group.lengths, starts, slot.packed, 0, starts.size)
+        pack(slot.memory, group.starts, group.lengths, starts, slot.packed, 0, starts.size)
         self._copy(slot.packed, starts, group, buffer)
 
     def _copy(self, memory: Array, starts: Array, group: Group, buffer: Array) -> None:

@@ -6,21 +6,16 @@ faults and their bytes are those of modelled pages of 4 KB, of which the least r
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from isthmus.kernels.cuda.card import Card, Shared
 from isthmus.link.cuda import CudaLink
 from isthmus.link.device import Device
-from isthmus.link.link import Array
 from isthmus.link.lru_pages import LruPagedLink, LruPages
 
 
 class CudaLruPagedLink(LruPagedLink, CudaLink):
-    """Far arrays that lie in managed memory; `managed` returns what was taken for an array. It is freed by the caller."""
+    """Far arrays that lie in managed memory; the caller frees it."""
 
-    def __init__(
-        self, arrays: list[Array], names: list[str], device: Device, pages: LruPages, card: Card, managed: Callable[[Array], Shared]
-    ) -> None:
-        CudaLink.__init__(self, arrays, device, card, registered=managed)
+    def __init__(self, arrays: list[Shared], names: list[str], device: Device, pages: LruPages, card: Card) -> None:
+        CudaLink.__init__(self, arrays, device, card)
         self._names, self._lru = names, pages
         self.notes.append("pages and faults are modelled: a GPU does not report them")

@@ -150,5 +150,9 @@ class Link(ABC):
         """What a channel has moved since the last call; None: the engines count it."""
         return None
 
+    def arrival(self, channel: int = 0) -> Any:
+        """The event behind a channel's copies that are still under way; the caller waits for it. None: all bytes have arrived."""
+        return None
+
     @abstractmethod
     def close(self) -> None: ...

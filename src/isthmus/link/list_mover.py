@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from isthmus.kernels.cuda.skeleton import LINE
+from isthmus.kernels.cuda.skeleton import line_of
 from isthmus.link.card_space import RowSpace
 from isthmus.link.link import Array
 
@@ -49,7 +49,7 @@ class ListMover:
         for near in self.rows.parts([np.zeros(froms.size, np.uint32), froms, tos, lengths]):
             self.rows.sort(self.rows.kernels.sort_rows, *near)
             for far, sink in pairs:
-                self.rows.each_kind(self._kernels.fetch, LINE // far.dtype.itemsize, far, sink)
+                self.rows.each_far_kind(self._kernels.fetch, line_of(far.dtype.itemsize), far, sink)
 
     def _parts(self, froms: Array, tos: Array, lengths: Array) -> Iterator[tuple[int, Array, Array, Array]]:
         for at in range(0, froms.size, self.rows.room):

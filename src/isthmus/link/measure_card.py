@@ -1,12 +1,14 @@
 """Measuring a GPU: copies, requests of kernels to host memory, launches, edges pushed; and what the host does meanwhile.
 
 Everything goes through the card that runs use, so what the host spends on a call is measured with it. Each round measures every kind of
-work once, and the median of the rounds counts. Before the first round every kind runs once, which compiles its kernel.
+work once, and the median of the rounds counts. Before the first round every kind runs once, which compiles its kernel; how long the first
+two kernels take is measured as well. Managed memory is written by the host before a kernel reads it, so that its pages migrate.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import statistics
 import time
 from collections.abc import Callable
@@ -29,6 +31,7 @@ SECTOR = 32  # bytes of the smallest request
 STEP = 104729  # lines from one that a kernel reads to the next; odd, and far more than a page
 PIECE = 1 << 10  # vertices that a core follows at a time
 SHORT = 128  # bytes of a copy whose latency is measured
+APART = 2 << 20  # bytes between pages that a kernel waits for: the most that one fault can bring (`managed.py`)
 
 
 @dataclass(frozen=True)
@@ -41,10 +44,20 @@ class Trial:
     rows: int = 1 << 19  # vertices that push
     degree: int = 32  # edges of each
     often: int = 64  # short copies and launches that are timed together
+    faults: int = 64  # pages that a kernel waits for, one after the other
 
 
 TRIAL = Trial()
 Work = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Work that is timed, and how many units it is; `prepare` comes before it, and is not timed."""
+
+    work: Work
+    units: int
+    prepare: Work | None = None
 
 
 @dataclass
@@ -55,12 +68,14 @@ class CardSamples:
     kinds: dict[str, list[float]]
     cores: int
     start_seconds: float
+    kernel_seconds: float
 
     def costs(self) -> CardCosts:
         """The costs made of the medians."""
         found = {name: statistics.median(values) for name, values in self.kinds.items()}
         direct = tuple(found.pop(f"direct {sectors}") for sectors in range(1, LINE // SECTOR + 1))
-        return CardCosts(gpu=self.gpu, direct=direct, cores=self.cores, start_seconds=self.start_seconds, **found)
+        starts = {"start_seconds": self.start_seconds, "kernel_seconds": self.kernel_seconds}
+        return CardCosts(gpu=self.gpu, direct=direct, cores=self.cores, **starts, **found)
 
 
 class Bench:
@@ -95,8 +110,10 @@ class Bench:
     def finish(self) -> None:
         self.card.finish(self.card.record(self.stream))
 
-    def seconds(self, work: Work) -> float:
+    def seconds(self, work: Work, prepare: Work | None = None) -> float:
         """The time of some work, until the card has done it; never 0."""
+        if prepare is not None:
+            prepare()
         start = self._clock()
         work()
         self.finish()
@@ -110,25 +127,28 @@ def measure_card(
     """Measure a card and its host."""
     with contextlib.closing(Team(threads)) as team, Bench(card, trial, clock) as bench:
         push = pushes(bench)
-        start_seconds = bench.seconds(lambda: push()())  # builds the kernel, and runs it once
-        works = {**copies(bench), **reads(bench), **launches(bench), "edge_rate": (push(), trial.rows * trial.degree)}
+        start_seconds = bench.seconds(push)  # builds the kernel, and runs it once
+        reading = reads(bench)
+        kernel_seconds = bench.seconds(reading["direct 1"].work)  # compiles another one
+        works = {**copies(bench), **reading, **launches(bench), "edge_rate": Timed(push, trial.rows * trial.degree)}
         meters = {"packing": pack_lists(team, aligned_empty(sizes.now.trial_buffer, np.uint8)), "host_edge_rate": host_pushes(team, trial)}
         kinds: dict[str, list[float]] = {name: [] for name in works}
-        for work, _ in works.values():
-            bench.seconds(work)
+        for timed in works.values():
+            bench.seconds(timed.work, timed.prepare)
         progress.stage("measuring", rounds * (len(works) + len(meters)), "measures")
         for _ in range(rounds):
-            for name, (work, units) in works.items():
-                seconds = bench.seconds(work)
-                kinds[name].append(seconds / units if name.endswith("seconds") else units / seconds)
+            for name, timed in works.items():
+                seconds = bench.seconds(timed.work, timed.prepare)
+                kinds[name].append(seconds / timed.units if name.endswith("seconds") else timed.units / seconds)
                 progress.advance(1)
             for meter in meters.values():
                 meter.turn()
                 progress.advance(1)
-        return CardSamples(gpu, {**kinds, **{name: meter.rates for name, meter in meters.items()}}, team.size, start_seconds)
+        found = {**kinds, **{name: meter.rates for name, meter in meters.items()}}
+        return CardSamples(gpu, found, team.size, start_seconds, kernel_seconds)
 
 
-def copies(bench: Bench) -> dict[str, tuple[Work, int]]:
+def copies(bench: Bench) -> dict[str, Timed]:
     """Copies in bulk either way, by bytes; and short ones, by number."""
     card, often = bench.card, bench.trial.often
     near = bench.take(card.near, bench.trial.copied, np.uint8)
@@ -145,27 +165,39 @@ def copies(bench: Bench) -> dict[str, tuple[Work, int]]:
             bench.finish()
 
     return {
-        "bandwidth": (lambda: card.copy(near, pinned, bench.stream), near.size),
-        "back_bandwidth": (lambda: card.copy_back(pinned, near, bench.stream), near.size),
-        "transfer_seconds": (short, often),
-        "copy_seconds": (waited, often),
+        "bandwidth": Timed(lambda: card.copy(near, pinned, bench.stream), near.size),
+        "back_bandwidth": Timed(lambda: card.copy_back(pinned, near, bench.stream), near.size),
+        "transfer_seconds": Timed(short, often),
+        "copy_seconds": Timed(waited, often),
     }
 
 
-def reads(bench: Bench) -> dict[str, tuple[Work, int]]:
-    """Kernels that read mapped memory by requests of 1 to 4 sectors, by bytes."""
-    card, lines = bench.card, bench.trial.lines
+def reads(bench: Bench) -> dict[str, Timed]:
+    """Kernels that read mapped memory by requests of 1 to 4 sectors, by bytes; managed memory, by bytes; and single pages, by number."""
+    card, lines, faults = bench.card, bench.trial.lines, bench.trial.faults
     far: Shared = bench.take(card.mapped, np.ones(lines * WARP, np.uint32))
+    managed: Shared = bench.take(card.managed, np.ones(lines * WARP, np.uint32))
+    links: Shared = bench.take(card.managed_room, faults * APART // 4, np.uint32)
     sums = bench.take(card.near, card.threads, np.int64)
-    kernel = measuring.build_reading(card.gpu).read_lines
+    kernels = measuring.build_reading(card.gpu)
 
     def of(sectors: int) -> Work:
-        return lambda: bench.launch(kernel, far.device, lines, sectors * SECTOR // far.host.itemsize, STEP, sums)
+        return lambda: bench.launch(kernels.read_lines, far.device, lines, sectors * SECTOR // far.host.itemsize, STEP, sums)
 
-    return {f"direct {sectors}": (of(sectors), lines * sectors * SECTOR) for sectors in range(1, LINE // SECTOR + 1)}
+    def link_pages() -> None:
+        """The first entry of each page says where the next one begins."""
+        links.host[:: APART // 4] = (np.arange(faults) + 1) % faults * (APART // 4)
+
+    return {
+        **{f"direct {sectors}": Timed(of(sectors), lines * sectors * SECTOR) for sectors in range(1, LINE // SECTOR + 1)},
+        "managed_bandwidth": Timed(
+            lambda: bench.launch(kernels.read_lines, managed.device, lines, WARP, 1, sums), lines * LINE, lambda: managed.host.fill(1)
+        ),
+        "fault_seconds": Timed(lambda: bench.launch(kernels.chase, links.device, faults, sums), faults, link_pages),
+    }  # fmt: skip
 
 
-def launches(bench: Bench) -> dict[str, tuple[Work, int]]:
+def launches(bench: Bench) -> dict[str, Timed]:
     """Launches with nothing to do, by number; and a kernel that fills memory, by bytes."""
     card, often, fill = bench.card, bench.trial.often, rows.build(bench.card.gpu).fill
     memory = bench.take(card.near, bench.trial.copied // 8, np.int64)
@@ -174,11 +206,11 @@ def launches(bench: Bench) -> dict[str, tuple[Work, int]]:
         for _ in range(often):
             bench.launch(fill, memory[:1], 0)
 
-    return {"launch_seconds": (little, often), "fill_bandwidth": (lambda: bench.launch(fill, memory, 0), memory.nbytes)}
+    return {"launch_seconds": Timed(little, often), "fill_bandwidth": Timed(lambda: bench.launch(fill, memory, 0), memory.nbytes)}
 
 
-def pushes(bench: Bench) -> Callable[[], Work]:
-    """A function that builds the kernel of a push along all edges."""
+def pushes(bench: Bench) -> Work:
+    """A push along all edges, whose kernel is built when it is first run."""
     card, trial = bench.card, bench.trial
     targets = bench.upload(random_targets(trial))
     values, marks = bench.upload(np.zeros(trial.vertices, np.int64)), bench.upload(np.zeros(trial.vertices, np.uint8))
@@ -186,15 +218,16 @@ def pushes(bench: Bench) -> Callable[[], Work]:
     vertices, lengths = bench.upload(np.arange(trial.rows, dtype=np.uint32)), bench.upload(np.full(trial.rows, trial.degree))
     counts, weights = bench.upload(np.full(len(WIDTHS), trial.rows)), bench.upload(np.zeros(1, np.int32))
 
-    def build() -> Work:
-        kernel = measuring.build_pushing(card.gpu).push
+    build = functools.cache(lambda: measuring.build_pushing(card.gpu).push)
+
+    def push() -> None:
         begins, ends = offsets[:-1], offsets[1:]
-        return lambda: bench.launch(
-            kernel, 1, 0, vertices, begins, begins, lengths, counts, min(WARP, card.threads), LINE // 4, begins, ends, targets, weights,
+        bench.launch(
+            build(), 1, 0, vertices, begins, begins, lengths, counts, min(WARP, card.threads), LINE // 4, begins, ends, targets, weights,
             (values,), (values,), (), marks,
         )  # fmt: skip
 
-    return build
+    return push
 
 
 def host_pushes(team: Team, trial: Trial) -> Meter:

@@ -57,7 +57,7 @@ class ModelLink(Link):
             self.pages = ManagedMemory(self._sections, device.managed, self._page_memory(page_bytes))
 
     def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
-        moved = self._carry(extents, buffer)
+        moved = self._carry(extents, buffer, channel)
         copies = int(extents.lengths.size)
         return self._count(channel, Moved(moved, 0, self._full(moved), copies, link_seconds=costs.bulk(self.device, moved, copies)))
 
@@ -129,17 +129,17 @@ class ModelLink(Link):
         """Near memory for managed pages, or only its size."""
         return aligned_empty(size, np.uint8)
 
-    def _carry(self, extents: Extents, buffer: Array) -> int:
+    def _carry(self, extents: Extents, buffer: Array, channel: int) -> int:
         """Copy extents into a buffer; returns the bytes."""
         return copy(self._sections, extents, buffer.view(np.uint8))
 
     def _carry_packed(self, extents: Extents, buffer: Array, channel: int) -> int:
         """The same for extents that the host packs first."""
-        return self._carry(extents, buffer)
+        return self._carry(extents, buffer, channel)
 
     def _show(self, extents: Extents, buffer: Array) -> None:
         """Let a kernel read extents that stay far."""
-        self._carry(extents, buffer)
+        copy(self._sections, extents, buffer.view(np.uint8))
 
     def _managed(self) -> ManagedMemory:
         if self.pages is None:

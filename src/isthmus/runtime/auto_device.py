@@ -10,7 +10,8 @@ after they were brought near where they fit:
     GPU, they do not                     start + read from disk + PASSES x the longer of copy and kernels
     GPU, nor the host's memory           start + PASSES x the longest of the three
 
-`start` is the time in which kernels are compiled, which happens once per process.
+`start` is the time in which kernels are compiled, which happens once per process: that of a program, and those of all programs which this
+process has not compiled yet (`kernels/cuda/needed.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from isthmus.graph.graph import Graph
 from isthmus.graph.snapshot import Snapshot
-from isthmus.kernels.cuda import shim
+from isthmus.kernels.cuda import needed, shim
 from isthmus.link.card_costs import CardCosts, known, recall
 from isthmus.link.opening import in_files, known_profile
 from isthmus.memory import DEFAULT_SHARE, available, parse_size
@@ -58,7 +59,7 @@ def choose(graph: Graph, memory: str | int | None) -> Choice:
     if not measured:
         return Choice("auto")
     load = load_of(graph.snapshot)
-    start, here = min(costs.start_seconds for costs in measured), max(on_processor(load, costs, memory) for costs in measured)
+    start, here = min(start_of(costs, True) for costs in measured), max(on_processor(load, costs, memory) for costs in measured)
     if here <= start:
         return Choice("auto", f"device auto: the processor; a run takes an estimated {here:.3g} s there, and a GPU starts in {start:.3g} s")
     found, trouble = estimates(load, memory)
@@ -119,11 +120,17 @@ def on_processor(load: Load, costs: CardCosts, memory: str | int | None) -> floa
 
 def on_gpu(load: Load, costs: CardCosts, near_bytes: int) -> float:
     """Seconds of a run on a GPU; infinite if the vertices do not fit in its memory."""
-    copy, follow = load.edge_bytes / costs.bandwidth, load.edges / costs.edge_rate
+    copy, follow, all_near = load.edge_bytes / costs.bandwidth, load.edges / costs.edge_rate, load.bytes <= near_bytes
     if load.vertex_bytes > near_bytes:
         return float("inf")
-    if load.bytes <= near_bytes:
-        return costs.start_seconds + load.disk_seconds + copy + PASSES * follow
+    start = start_of(costs, all_near)
+    if all_near:
+        return start + load.disk_seconds + copy + PASSES * follow
     if load.disk_seconds and load.edge_bytes > available() * DEFAULT_SHARE:
-        return costs.start_seconds + PASSES * max(load.disk_seconds, copy, follow)
-    return costs.start_seconds + load.disk_seconds + PASSES * max(copy, follow)
+        return start + PASSES * max(load.disk_seconds, copy, follow)
+    return start + load.disk_seconds + PASSES * max(copy, follow)
+
+
+def start_of(costs: CardCosts, all_near: bool) -> float:
+    """Seconds until the kernels of a run are compiled."""
+    return costs.start_seconds + costs.kernel_seconds * needed.uncompiled(all_near)

@@ -1,16 +1,41 @@
-"""Measuring a GPU by name, for `isthmus calibrate --device cuda:0`."""
+"""Measuring a disk by path or a GPU by name, for `isthmus.calibrate` and the shell."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import overload
 
 from isthmus.errors import OptionError
 from isthmus.kernels.cuda import shim
 from isthmus.link import card_costs
-from isthmus.link.calibrate import alone
+from isthmus.link.calibrate import alone, survey
 from isthmus.link.card_costs import CardCosts, Remembered
+from isthmus.link.link import Profile
 from isthmus.link.measure import Say, ignore
 from isthmus.link.measure_card import TRIAL, CardSamples, Trial, measure_card
 from isthmus.progress import SILENT, Progress
 from isthmus.runtime import device
+
+
+@overload
+def calibrate(path: str | Path = ".", progress: Progress = SILENT) -> Profile: ...
+@overload
+def calibrate(*, progress: Progress = SILENT, device: str) -> CardCosts: ...
+
+
+def calibrate(path: str | Path | None = None, progress: Progress = SILENT, *, device: str | None = None) -> Profile | CardCosts:
+    """Measure the disk that a folder or store lies on, or a GPU, in a few seconds, and remember it for later runs.
+
+    path: a store, which is read, or a folder, where a temporary test file of up to 1 GB is written; by default the current folder.
+
+    device: a GPU of this machine, such as "cuda:0", instead of a disk. What it costs is then returned in place of a profile, and
+    `device="auto"` may choose it.
+    """
+    if device is None:
+        return survey("." if path is None else path, progress)[1]
+    if path is not None:
+        raise OptionError(f"calibrate: expected path, to measure a disk, or device, to measure a GPU; got {path} and {device}")
+    return survey_gpu(device, progress)[1]
 
 
 def survey_gpu(text: str, progress: Progress = SILENT, say: Say = ignore, trial: Trial = TRIAL) -> tuple[CardSamples, CardCosts]:

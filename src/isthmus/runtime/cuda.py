@@ -5,8 +5,8 @@ Loop, schedule, engines and clock are those of a modelled device. What differs i
 - The state's arrays and the frontier's marks lie in managed memory, so `before`, `after` and all other parts of a program run on the host
   as they stand, between launches. Pages migrate if they do; so deltas are taken, and the frontier is advanced, by kernels. The state of
   a stream's programs stays there from batch to batch.
-- A delivery is one piece of work: its rows are sorted by length, and each kind is a launch (`kernels/cuda/skeleton.py`). The piece
-  ends when its last kernel has, so that its buffer can be used again.
+- A delivery is one piece of work. It waits for the event behind the copies into its buffer; then its rows are sorted by length, and each
+  kind is a launch (`kernels/cuda/skeleton.py`). The piece ends when its last kernel has, so that its buffer can be used again.
 - Kernels read the live values. Where launches have a fixed order (`Card.repeats`), they read those that the launch has found, and
   counts are exactly those of the modelled device.
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,10 +31,12 @@ from isthmus.frontier import Frontier
 from isthmus.graph.lists import Lists
 from isthmus.kernels.cuda import skeleton
 from isthmus.kernels.cuda.card import Card, Shared
+from isthmus.link.card_lists import CardLists
 from isthmus.link.card_space import CardSpace, RowSpace
 from isthmus.link.cuda import CudaLink
 from isthmus.link.link import Array
 from isthmus.link.list_mover import ListMover
+from isthmus.messages import option
 from isthmus.programs.program import Program, State
 from isthmus.runtime.cuda_frontier import CudaFrontier
 from isthmus.runtime.desk import Desk, Outlasting
@@ -52,11 +54,10 @@ NO_WEIGHTS_HERE = np.zeros(1, np.int32)  # a device has no empty arrays
 class OnCard(CardSpace):
     """Memory of one run on a card, freed at its end."""
 
-    def __init__(self, card: Card, outlasting: Outlasting | None = None) -> None:
-        """`outlasting`: has what stays on the card between the runs of a stream."""
+    def __init__(self, card: Card, lists: CardLists, outlasting: Outlasting | None) -> None:
+        """`outlasting`: has what stays on the card between the batches of a stream."""
         super().__init__(card)
-        self._outlasting = outlasting
-        self._lists: dict[int, tuple[Array, Array]] = {}  # by id: a run's lists live as long as it does
+        self._card_lists, self._outlasting = lists, outlasting
         self.left: list[tuple[Array, Shared]] = []  # what stays when the run has ended: copies on the host, and the card's own
 
     def reach(self, array: Array) -> Array:
@@ -86,18 +87,9 @@ class OnCard(CardSpace):
         return own
 
     def lists(self, lists: Lists) -> tuple[Array, Array]:
-        """Lists in near memory, uploaded once; those without gaps are two views of one array there too."""
+        """Begins and ends of lists in near memory, which stay there after the run."""
         kept = None if self._outlasting is None else self._outlasting.positions(lists)
-        if kept is not None:
-            return kept
-        if id(lists) not in self._lists:
-            if lists.has_gaps or not len(lists):
-                self._lists[id(lists)] = self.upload(np.ascontiguousarray(lists.begins)), self.upload(np.ascontiguousarray(lists.ends))
-            else:
-                offsets = self.upload(np.append(lists.begins, lists.ends[-1]))
-                self._lists[id(lists)] = offsets[:-1], offsets[1:]
-            self.finish()  # before what the host has uploaded is freed
-        return self._lists[id(lists)]
+        return self._card_lists.there(lists) if kept is None else kept
 
 
 def make_frontier(session: Session) -> Frontier:
@@ -116,10 +108,9 @@ def near_state(session: Session, program: Program, state: State, frontier: Front
     if session.card is None:
         yield None
         return
-    refuse_views(program, state)
     assert isinstance(frontier, CudaFrontier)
     own = state.arrays  # a stream goes on with them
-    with OnCard(session.card, session.holdings.outlasting) as on:
+    with OnCard(session.card, session.holdings.card_lists, session.holdings.outlasting) as on:
         exchange(program, state, tuple(on.reach(array) for array in own))
         try:
             frontier.board(on)
@@ -132,19 +123,33 @@ def near_state(session: Session, program: Program, state: State, frontier: Front
 
 
 def exchange(program: Program, state: State, fresh: tuple[Array, ...]) -> None:
-    """Replace the state's arrays, also where the program itself holds them."""
-    by_old = {id(old): new for old, new in zip(state.arrays, fresh, strict=True)}
+    """Replace the state's arrays, also where the program itself holds them, or views of them, as members or in lists, tuples and dicts."""
+    pairs = list(zip(state.arrays, fresh, strict=True))
     for holder in (state.extra, vars(program)):
-        holder.update({name: by_old[id(value)] for name, value in holder.items() if id(value) in by_old})
+        holder.update({name: replaced(value, pairs) for name, value in holder.items()})
     state.arrays = fresh
 
 
-def refuse_views(program: Program, state: State) -> None:
-    """Raise NotOnGpu if a program holds views of its state's arrays: there it would not see what kernels write."""
-    held = [value for value in (*state.extra.values(), *vars(program).values()) if isinstance(value, np.ndarray)]
-    views = [value for value in held if not any(value is array for array in state.arrays)]
-    if any(np.may_share_memory(view, array) for view in views for array in state.arrays):
-        raise NotOnGpu(f"{program.name} does not run on a GPU yet; run it on the processor")
+def replaced(value: Any, pairs: list[tuple[Array, Array]]) -> Any:
+    """What a program holds, with fresh arrays in place of old ones; whatever has none in it stays the same object."""
+    if isinstance(value, np.ndarray):
+        for old, new in pairs:
+            if value is old:
+                return new
+            if value.size and np.may_share_memory(value, old):
+                return same_view(value, old, new)
+    elif type(value) in (list, tuple, dict):
+        before = list(value.values()) if isinstance(value, dict) else list(value)
+        after = [replaced(each, pairs) for each in before]
+        if any(new is not old for old, new in zip(before, after, strict=True)):
+            return dict(zip(value, after, strict=True)) if isinstance(value, dict) else type(value)(after)
+    return value
+
+
+def same_view(view: Array, old: Array, new: Array) -> Array:
+    """The part of a fresh array that a view shows of the old one."""
+    begin = view.ctypes.data - old.ctypes.data
+    return np.ndarray(view.shape, view.dtype, new.data, begin, view.strides)
 
 
 class CudaWorker(Worker):
@@ -157,8 +162,6 @@ class CudaWorker(Worker):
         self, on: OnCard, desk: Desk, module: ModuleType, functions: str, program: Program, state: State, team: Team, least_again: int,
         launches: Launches | None, gathers: bool,
     ) -> None:  # fmt: skip
-        if program.loops(state) is not None:
-            raise NotOnGpu(f"{program.name} does not run on a GPU yet; run it on the processor")
         assert isinstance(desk.link, CudaLink)
         self._on, self._link, sides = on, desk.link, desk.sides
         self._kernels = skeleton.build(program.name, functions, sides[0].weight_width > 0, program.pulls, on.card.gpu)
@@ -176,15 +179,20 @@ class CudaWorker(Worker):
         return self._rows_there.uploaded_bytes
 
     def choose_loops(self) -> None:
+        """Choose the kernel for the next iteration. A program's own loops are machine code of the processor."""
+        if self._program.loops(self._state) is not None:
+            own = "its own loops (Program.loops) are compiled for the processor"
+            raise NotOnGpu(f"{self._program.name} does not run on a GPU: {own}; use {option('device', 'cpu')}")
         self._kernel = self._kernels.seek if self._program.seeks(self._state) else self._kernels.push
 
     def pieces(self, delivery: Delivery, frontier: Frontier) -> list[Piece]:
         far = delivery.task.engine.streams and delivery.far_begins is not None and self._link.kernels_reach_far
-        if far and not self._gathers:
+        stays = far and not self._gathers
+        if stays:
             self._leave_far(delivery)
         if self._launches is not None:
             self._launches.begin(delivery, delivery.edges, frontier)
-        return [lambda member: self._run(delivery, delivery.edges, frontier, far and self._gathers)]
+        return [lambda member: self._run(delivery, delivery.edges, frontier, stays, far and self._gathers)]
 
     def _far_arrays(self, side: Side) -> tuple[Array, Array | None]:
         """A side's edges as kernels see them in mapped memory."""
@@ -201,8 +209,12 @@ class CudaWorker(Worker):
     def _rows(self, d: Delivery, lists: Rows, frontier: Frontier) -> list[Piece]:
         return [lambda member: self._run(d, lists, frontier)]
 
-    def _run(self, delivery: Delivery, edges: Ranges | Rows, frontier: Frontier, gather: bool = False) -> None:
+    def _run(self, delivery: Delivery, edges: Ranges | Rows, frontier: Frontier, far: bool = False, gather: bool = False) -> None:
+        """Run edges. `far`: they lie in far memory; `gather`: so they do, and are brought into the buffer first."""
         side, rows = delivery.task.side, self._rows_there
+        if delivery.arrival is not None:
+            self._on.card.finish(delivery.arrival)
+            delivery.arrival = None
         if not isinstance(edges, Rows):
             self._run_ranges(delivery, edges, frontier)
         elif delivery.places is not None:
@@ -213,11 +225,11 @@ class CudaWorker(Worker):
             columns = [edges.vertices, edges.begins, edges.weight_begins, edges.lengths]
             if gather and delivery.far_begins is not None:
                 columns.append(delivery.far_begins)
-            for vertices, begins, weight_begins, lengths, *far in rows.parts(columns):
-                if far:
-                    self._gather(delivery, vertices, begins, weight_begins, lengths, far[0])
+            for vertices, begins, weight_begins, lengths, *far_begins in rows.parts(columns):
+                if far_begins:
+                    self._gather(delivery, vertices, begins, weight_begins, lengths, *far_begins)
                 rows.sort(rows.kernels.sort_rows, vertices, begins, weight_begins, lengths)
-                self._launch(delivery, frontier)
+                self._launch(delivery, frontier, far)
         self._on.finish()
         frontier.used[0] = frontier.queues.shape[1] + 1  # no queue holds what kernels have marked
 
@@ -227,7 +239,7 @@ class CudaWorker(Worker):
         for places, far, near in ((begins, targets, d.targets), (weight_begins, weights, d.weights)):
             if far is not None:
                 rows.sort(rows.kernels.sort_rows, vertices, far_begins, places, lengths)
-                rows.each_kind(rows.list_kernels.fetch, skeleton.LINE // far.dtype.itemsize, far, near)
+                rows.each_far_kind(rows.list_kernels.fetch, skeleton.line_of(far.dtype.itemsize), far, near)
 
     def _run_ranges(self, delivery: Delivery, edges: Ranges, frontier: Frontier) -> None:
         rows, lists = self._rows_there, self._lists[delivery.task.side.name]
@@ -237,10 +249,11 @@ class CudaWorker(Worker):
                 rows.sort(rows.kernels.sort_range, first, last, *bounds, frontier.marks, frontier.all_active, *lists)
                 self._launch(delivery, frontier)
 
-    def _launch(self, delivery: Delivery, frontier: Frontier) -> None:
+    def _launch(self, delivery: Delivery, frontier: Frontier, far: bool = False) -> None:
         """Run the sorted rows, a launch for each kind."""
         side, weights = delivery.task.side, self._no_weights if delivery.weights is None else delivery.weights
-        self._rows_there.each_kind(
-            self._kernel, skeleton.LINE // side.width, *self._lists[side.name], delivery.targets, weights, self._state.arrays,
-            self._before, self._state.params, frontier.next_marks,
+        run = self._rows_there.each_far_kind if far else self._rows_there.each_kind
+        run(
+            self._kernel, skeleton.line_of(side.width, side.weight_width), *self._lists[side.name], delivery.targets, weights,
+            self._state.arrays, self._before, self._state.params, frontier.next_marks,
         )  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,11 +33,13 @@ from isthmus.graph.lists import Lists
 from isthmus.graph.partition import cut, partition_bytes
 from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels.cuda.card import Card, Shared
+from isthmus.link.card_lists import CardLists
 from isthmus.link.cuda import CudaLink
 from isthmus.link.cuda_disk import CudaDiskLink
 from isthmus.link.device import Device
+from isthmus.link.far_memory import FarMemory
 from isthmus.link.hints import Hint
-from isthmus.link.link import CHANNELS, Array, Extents, Link, Moved
+from isthmus.link.link import CHANNELS, Array, Link, Moved
 from isthmus.link.measure import Say
 from isthmus.link.model import ModelLink
 from isthmus.link.near import NearLink
@@ -48,9 +51,8 @@ from isthmus.programs.program import Program
 from isthmus.runtime.budget import BUFFERS, LEAST_BLOCKS, Split
 from isthmus.runtime.buffers import Buffers
 from isthmus.runtime.executor import Executor
+from isthmus.runtime.whole_arrays import read_array
 from isthmus.threads import Team, uninterrupted
-
-AT_ONCE = 128 << 20  # bytes of edges that one call loads: enough to keep the disk busy, and Ctrl-C is handled after each
 
 
 @dataclass
@@ -110,6 +112,8 @@ class Holdings:
         self.loaded = Moved()  # since the current run began
         self.in_use = False  # set when a run begins to use what is near
         self.outlasting: Outlasting | None = None  # of a stream on a modelled device
+        if card is not None:
+            self._far_memory, self.card_lists = FarMemory(card), CardLists(card)
 
     def follow(self, snapshot: Snapshot) -> None:
         """Serve this snapshot from now on; what is near of another one is let go."""
@@ -141,16 +145,21 @@ class Holdings:
             spare = self._keep_or_drop(self._arrays, name, self._arrays[name].nbytes, spare)
         for name in [name for name in reversed(self._lists) if name not in sides]:
             spare = self._keep_or_drop(self._lists, name, 8 * len(self._lists[name]), spare)
+        if self._card is not None:
+            self.card_lists.keep_only(self._lists.values())
         return 0 if program.needs_spare_memory else split.budget - split.peak - spare
 
     def _keep_or_drop(self, held: dict[str, Any], name: str, size: int, spare: int) -> int:
         """Keep an array if it fits in the spare bytes, else drop it; returns the spare bytes left.
 
-        An array of a graph in memory is always dropped, as the graph holds it anyway.
+        An array of a graph in memory is always dropped, as the graph holds it anyway, but for what lies on a GPU.
         """
-        if size <= spare and self._snapshot.on_disk:
+        if size <= spare and (self._snapshot.on_disk or self._card is not None):
             return spare - size
         del held[name]
+        for names, link in self._model_links.items():
+            if isinstance(link, CudaLink) and held is self._arrays and name in names:
+                link.let_go(names.index(name))
         return spare
 
     def lay(self, program: Program, split: Split, recipe: Recipe, say: Say) -> Desk:
@@ -194,6 +203,9 @@ class Holdings:
             self._model_links.clear()
             self._lists.clear()
             self._arrays.clear()
+            if self._card is not None:
+                self.card_lists.close()
+                self._far_memory.close()
 
     def _drop_desk(self) -> None:
         uninterrupted(self._close_desk)
@@ -201,7 +213,16 @@ class Holdings:
     def _close_desk(self) -> None:
         desk, self._desk = self._desk, None  # first, so that nothing uses it any more if closing fails
         if desk is not None:
-            desk.close()
+            try:
+                desk.close()
+            finally:
+                self._let_far_memory_go()
+
+    def _let_far_memory_go(self) -> None:
+        """Free the far arrays that no link uses any more."""
+        if self._card is not None:
+            used = {name for names in self._model_links for name in names}
+            self._far_memory.keep_only(used if self._desk is None else used.union(self._desk.key[0]))
 
     def lists(self, side: str) -> Lists:
         name = self._snapshot.stored(side)
@@ -252,29 +273,13 @@ class Holdings:
             disk = open_link(self._snapshot, missing, "auto", self._verify, may_measure=False)
             try:
                 for index, array in enumerate(missing):
-                    self._arrays[array.name] = self._read(array, index, disk)
+                    memory = aligned_empty(array.blocks * BLOCK, np.uint8)
+                    self.loaded.add(read_array(self._team, array, index, disk, memory))
+                    self._arrays[array.name] = memory[: array.bytes].view(array.dtype)
             finally:
                 uninterrupted(disk.close)
         else:
             self._arrays |= {array.name: self._snapshot.whole(array, self._verify) for array in missing}
-
-    def _read(self, array: FarArray, index: int, disk: Link) -> Array:
-        """A whole array. Members of the team read pieces of it: while one checks what has arrived, another's reads are under way."""
-        memory = aligned_empty(array.blocks * BLOCK, np.uint8)
-        step = min(AT_ONCE, -(-array.blocks // self._team.size) * BLOCK)
-        pieces = range(0, memory.size, step) if array.bytes else range(0)
-        moved = [Moved(0, 0, 0)] * len(pieces)
-
-        def read(piece: int) -> None:
-            where, size = np.array(pieces[piece : piece + 1]), min(step, memory.size - pieces[piece])
-            with disk.lend() as channel:
-                requests = disk.move(Extents(np.array([index]), where, np.array([size]), where), memory, channel)
-            moved[piece] = Moved(size, 0, requests)
-
-        self._team.each(read, len(pieces))
-        for each in moved:
-            self.loaded.add(each)
-        return memory[: array.bytes].view(array.dtype)
 
     def _model_link(self, arrays: list[FarArray], page_bytes: int = 0, hint: Hint = Hint.NONE) -> ModelLink:
         """A modelled link in front of arrays, which lie in host memory."""
@@ -284,12 +289,32 @@ class Holdings:
                 raise NotOnGpu("policy: pages of managed memory need all edges in host memory; give another recipe, or a smaller graph")
             disk = open_link(self._snapshot, arrays, "auto", self._verify)
             return opened_on_disk(arrays, disk, self._model, self._card)
+        if self._card is not None and self.outlasting is None:
+            try:
+                return CudaLink(self._reachable(arrays, page_bytes > 0), self._model, self._card, page_bytes, hint)
+            except BaseException:
+                self._let_far_memory_go()
+                raise
         whole = [np.ascontiguousarray(self._snapshot.whole(array, self._verify)) for array in arrays]
         if self.outlasting is not None:
             return self.outlasting.link([array.name for array in arrays], whole)
-        if self._card is not None:
-            return CudaLink(whole, self._model, self._card, page_bytes, hint)
         return ModelLink(whole, self._model, page_bytes, hint)
+
+    def _reachable(self, arrays: list[FarArray], managed: bool) -> list[Shared]:
+        """Arrays in memory that a GPU's kernels reach; those that links hold already are shared with them."""
+        far = self._far_memory
+        missing = [array for array in arrays if not far.holds(array.name, managed)]
+        if in_files(missing):
+            disk = open_link(self._snapshot, missing, "auto", self._verify, may_measure=False)
+            try:
+                for index, array in enumerate(missing):
+                    far.read(array.name, array.bytes, partial(read_array, self._team, array, index, disk, directly=not managed), managed)
+            finally:
+                uninterrupted(disk.close)
+        else:
+            for array in missing:
+                far.lock(array.name, np.ascontiguousarray(self._snapshot.whole(array, self._verify)), managed)
+        return [far.of_name(array.name, managed) for array in arrays]
 
     def _stays_on_disk(self, arrays: list[FarArray]) -> bool:
         """Whether a GPU gets these arrays from disk: if the host's memory does not hold them, or on request."""

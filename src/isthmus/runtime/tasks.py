@@ -33,6 +33,7 @@ class TaskWork(Work):
     def fetch(self, unit: int, channel: int) -> Iterator[Delivery]:
         task = self.tasks[unit]
         for delivery in task.engine.deliver(task, self.frontier, self._link, self._buffers.take, channel):
+            delivery.arrival = self._link.arrival(channel)
             moved = self._link.take(channel)
             if moved is not None:
                 delivery.moved, delivery.bytes, delivery.requests = moved, moved.bytes, moved.requests

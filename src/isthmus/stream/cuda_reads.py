@@ -18,7 +18,7 @@ from isthmus.cache.hot_subgraph import VERTEX_BYTES, HotSubgraph
 from isthmus.graph.change import Change
 from isthmus.graph.lists import Lists
 from isthmus.kernels.cuda.card import Card, Shared
-from isthmus.kernels.cuda.skeleton import LINE
+from isthmus.kernels.cuda.skeleton import LINE, line_of
 from isthmus.link.card_space import ROW, CardSpace, RowSpace, taken
 from isthmus.link.cuda import CudaLink
 from isthmus.link.cuda_pages import CudaLruPagedLink
@@ -117,9 +117,10 @@ class CudaReads(FarReads):
         return host
 
     def link(self, names: list[str], arrays: list[Array]) -> CudaLink:
+        there = [self._register(array.view("uint8")) for array in arrays]
         if self.pages is None:
-            return CudaLink(arrays, self._device, self.card, registered=self._register)
-        return CudaLruPagedLink(arrays, names, self._device, self.pages, self.card, self._register)
+            return CudaLink(there, self._device, self.card)
+        return CudaLruPagedLink(there, names, self._device, self.pages, self.card)
 
     # What programs have there
 
@@ -218,7 +219,7 @@ class CudaReads(FarReads):
             return
         for some in self._rows.parts(columns):
             self._rows.sort(self._rows.kernels.sort_rows, *some)
-            self._each(kernel, chunks.targets, near_weights, arguments)
+            self._rows.each_kind(kernel, LINE // chunks.targets.dtype.itemsize, chunks.targets, near_weights, *arguments)
 
     def _follow_far(self, side: str, rows: Array, weights: bool, kernel: Any, arguments: tuple[Any, ...]) -> None:
         lists, (targets, own_weights) = self._graph.snapshot.lists(side), self._graph.sides[side].arrays()[2:]
@@ -230,7 +231,8 @@ class CudaReads(FarReads):
         positions = self._near_lists(lists)
         for (some,) in self._rows.parts([rows]):
             self._rows.sort(self._rows.list_kernels.sort_held, some, positions[0], *positions)
-            self._each(kernel, *far, arguments)
+            line = line_of(*(each.dtype.itemsize for each in far[: 1 + self._has(weights)]))
+            self._rows.each_far_kind(kernel, line, *far, *arguments)
 
     def _one_by_one(self, columns: list[Array], kernel: Any, targets: Array, weights: Any, arguments: tuple[Any, ...]) -> None:
         """Follow rows, a thread each, in their order."""
@@ -243,9 +245,6 @@ class CudaReads(FarReads):
 
     def _has(self, weights: bool) -> bool:
         return weights and self._graph.snapshot.weighted
-
-    def _each(self, kernel: Any, targets: Array, weights: Any, arguments: tuple[Any, ...]) -> None:
-        self._rows.each_kind(kernel, LINE // targets.dtype.itemsize, targets, weights, *arguments)
 
     # When the snapshot advances
 

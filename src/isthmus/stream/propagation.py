@@ -102,7 +102,9 @@ class Propagating(Maintained):
 
     def _lodge(self) -> None:
         """Let the state's arrays lie where they can stay from batch to batch."""
-        exchange(self.program, self.state, self.reads.lodge(self, self.state.arrays))
+        there = self.reads.lodge(self, self.state.arrays)
+        if there is not self.state.arrays:
+            exchange(self.program, self.state, there)
 
     def _own_values(self, facts: Facts) -> Array:
         """Initial values by vertex."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from isthmus.kernels.cuda import lists, rows
-from isthmus.kernels.cuda.skeleton import WIDTHS
+from isthmus.kernels.cuda.skeleton import WIDTHS, far_widths
 
 LENGTHS = np.array([0, 1, 31, 32, 33, 1023, 1024, 5000, 2], np.int64)
 BEGINS = np.array([7, 7, 100, 200, 301, 400, 1500, 3001, 9000], np.int64)
@@ -27,12 +27,13 @@ def found(columns: tuple[Any, ...]) -> list[tuple[int, ...]]:
     return sorted(tuple(int(column[kind * ROOM + k]) for column in given) for kind in range(3) for k in range(counts[kind]))
 
 
-def test_rows_are_fetched_from_far_memory_once_and_by_whole_lines() -> None:
+@pytest.mark.parametrize("widths", [WIDTHS, far_widths(32)])
+def test_rows_are_fetched_from_far_memory_once_and_by_whole_lines(widths: tuple[int, ...]) -> None:
     tos = np.concatenate([[0], np.cumsum(LENGTHS + 3)[:-1]])
     columns = room()
     ROWS.sort_rows(THREADS, np.arange(ROOM, dtype=np.uint32), BEGINS, tos, LENGTHS, ROOM, *columns)
     near = np.zeros(10_000, np.uint32)
-    for kind, width in enumerate(WIDTHS):
+    for kind, width in enumerate(widths):
         KERNELS.fetch(THREADS, kind, ROOM, *columns, width, 32, SOURCE, near)
     expected = np.zeros(10_000, np.uint32)
     for begin, to, length in zip(BEGINS, tos, LENGTHS, strict=True):

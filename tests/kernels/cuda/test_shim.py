@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -74,6 +75,8 @@ def test_the_package_that_is_asked_for_is_imported(monkeypatch: pytest.MonkeyPat
     shim.cuda.cache_clear()
     try:
         assert shim.cuda() is stand_in
+        monkeypatch.setattr(importlib.import_module("numba").config, "ENABLE_CUDASIM", True)
+        assert not shim.simulated()  # that is a simulator of numba-cuda alone
     finally:
         shim.cuda.cache_clear()
 

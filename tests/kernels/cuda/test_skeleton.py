@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from isthmus.kernels.cuda import rows, shim, skeleton
+from isthmus.link import requests
 
 DEGREES = (0, 1, 31, 32, 33, 1023, 1024, 100_000)
 COUNTING = """@called
@@ -86,9 +87,12 @@ def sort(lists: Lists, active: Array, threads: int, begin: int = 0, end: int | N
     return found
 
 
-def run(kernel: Any, found: Sorted, lists: Lists, threads: int, state: tuple[Array, ...], params: tuple[int, ...] = (0,)) -> Array:
+def run(
+    kernel: Any, found: Sorted, lists: Lists, threads: int, state: tuple[Array, ...], params: tuple[int, ...] = (0,),
+    widths: tuple[int, ...] = skeleton.WIDTHS,
+) -> Array:  # fmt: skip
     marks = np.zeros(max(lists.total, lists.count), np.uint8)
-    for kind, width in enumerate(skeleton.WIDTHS):
+    for kind, width in enumerate(widths):
         kernel(
             threads, kind, found.room, *found.arrays, width, 32, *lists.arrays, lists.targets, lists.weights, state, state, params, marks
         )
@@ -97,13 +101,14 @@ def run(kernel: Any, found: Sorted, lists: Lists, threads: int, state: tuple[Arr
 
 @pytest.mark.parametrize("threads", [256, 512, 1024 + 256])
 @pytest.mark.parametrize("base", [0, 5])
-def test_each_active_edge_is_pushed_exactly_once(threads: int, base: int) -> None:
+@pytest.mark.parametrize("widths", [skeleton.WIDTHS, skeleton.far_widths(32), skeleton.far_widths(16)])
+def test_each_active_edge_is_pushed_exactly_once(threads: int, base: int, widths: tuple[int, ...]) -> None:
     lists = Lists(DEGREES * 3, base)
     active = np.arange(lists.count, dtype=np.int64) % 5 != 2
     found = sort(lists, active.astype(np.uint8), threads)
     module = skeleton.build("counting", COUNTING, weighted=True, pull=False, gpu=False)
     state = np.zeros(lists.total, np.int64), np.zeros(lists.count, np.int64)
-    marks = run(module.push, found, lists, threads, state)
+    marks = run(module.push, found, lists, threads, state, widths=widths)
     expected = np.zeros(lists.total, np.int64)
     expected[base:] = np.repeat(active, lists.degrees)
     assert np.array_equal(state[0], expected)
@@ -143,12 +148,13 @@ def test_given_rows_are_sorted_and_pushed_as_well() -> None:
     assert state[0].max() == 1
 
 
-def test_totals_of_a_row_that_is_pulled_add_up() -> None:
+@pytest.mark.parametrize("widths", [skeleton.WIDTHS, skeleton.far_widths(32)])
+def test_totals_of_a_row_that_is_pulled_add_up(widths: tuple[int, ...]) -> None:
     lists = Lists(DEGREES)
     found = sort(lists, np.ones(lists.count, np.uint8), 512)
     module = skeleton.build("summing", SUMMING, weighted=True, pull=True, gpu=False)
     state = np.zeros(lists.total, np.int64), np.zeros(lists.count, np.int64)
-    run(module.push, found, lists, 512, state)
+    run(module.push, found, lists, 512, state, widths=widths)
     assert (state[0] == 1).all()
     assert np.array_equal(state[1], [lists.weights[a:b].sum() for a, b in zip(*lists.arrays, strict=True)])
 
@@ -172,6 +178,36 @@ def test_a_warp_reads_whole_aligned_lines(begin: int) -> None:
     first = [int(module.first_turn.py_func(begin, lane, 32, 32)) for lane in range(32)]
     assert first == list(range(begin // 32 * 32, begin // 32 * 32 + 32))
     assert int(module.first_turn.py_func(begin, 0, 1, 32)) == begin
+
+
+def requests_of(begin: int, degree: int, widths: tuple[int, ...], line: int, entry: int) -> list[int]:
+    """Requests of 1 to 4 sectors by which the threads of a row read it: of a warp's one load, one for every line that it touches."""
+    first_turn = skeleton.build("counting", COUNTING, weighted=False, pull=False, gpu=False).first_turn.py_func
+    width = widths[0 if degree < 32 else 1 if degree < 1024 else 2]
+    firsts = np.array([first_turn(begin, lane, width, line) for lane in range(width)])
+    counts = [0] * 4
+    for e in (firsts + turn for turn in range(0, degree + line + width, width)):
+        for lanes in np.split(e, max(1, width // 32)):
+            sectors = np.unique(lanes[(lanes >= begin) & (lanes < begin + degree)] * entry // 32)
+            for of_line in np.unique(sectors // 4):
+                counts[np.count_nonzero(sectors // 4 == of_line) - 1] += 1
+    return counts
+
+
+@pytest.mark.parametrize("degree", [degree for degree in DEGREES if degree])
+@pytest.mark.parametrize("begin", [0, 1, 7, 8, 31, 32, 33, 127, 100_003])
+@pytest.mark.parametrize(("entry", "other"), [(4, 0), (8, 0), (4, 8), (8, 4)])
+def test_far_rows_are_read_by_whole_lines(degree: int, begin: int, entry: int, other: int) -> None:
+    """As few requests as the model counts, whatever the length: in targets, and in weights of another width beside them."""
+    line = skeleton.line_of(entry, other)
+    for width in (entry, other) if other else (entry,):
+        expected = requests.count(np.array([begin * width]), np.array([degree * width])).tolist()
+        assert requests_of(begin, degree, skeleton.far_widths(line), line, width) == expected
+
+
+def test_one_thread_would_request_every_entry() -> None:
+    assert requests_of(1, 31, skeleton.far_widths(32), 32, 4) == [0, 0, 0, 1]
+    assert requests_of(1, 31, skeleton.WIDTHS, 32, 4) == [31, 0, 0, 0]
 
 
 FAR = 1 << 31  # entries, more than 32 bits with a sign can number

@@ -44,6 +44,15 @@ class Shared:
     device: Array
 
 
+class AlreadyLocked(Exception):
+    """Memory is page-locked already."""
+
+
+def copied(shared: Shared, array: Array) -> Shared:
+    shared.host[:] = array
+    return shared
+
+
 class Card(ABC):
     """A GPU. `threads` is the size of every launch, `gpu` whether kernels are built for a GPU."""
 
@@ -64,16 +73,27 @@ class Card(ABC):
         """Page-locked memory of the host, from which copies are asynchronous."""
 
     @abstractmethod
+    def mapped_room(self, count: int, dtype: Any) -> Shared:
+        """Page-locked memory that kernels read over the link. Its content is not defined."""
+
     def mapped(self, array: Array) -> Shared:
-        """A copy of a host array in page-locked memory that kernels read over the link."""
+        """The same with a copy of a host array."""
+        return copied(self.mapped_room(array.size, array.dtype), array)
 
     @abstractmethod
     def register(self, array: Array) -> Shared:
-        """The same without a copy: the host's own array is page-locked until it is freed, and kernels see what the host writes."""
+        """The same without a copy: the host's own array is page-locked until it is freed, and kernels see what the host writes.
+
+        Raises AlreadyLocked if it is page-locked already.
+        """
 
     @abstractmethod
+    def managed_room(self, count: int, dtype: Any) -> Shared:
+        """Memory that host and kernels both use. Its content is not defined."""
+
     def managed(self, array: Array) -> Shared:
-        """A copy of a host array in memory that host and kernels both use."""
+        """The same with a copy of a host array."""
+        return copied(self.managed_room(array.size, array.dtype), array)
 
     @abstractmethod
     def free(self, memory: Array | Shared) -> None:
@@ -128,12 +148,17 @@ class Card(ABC):
 
 @contextmanager
 def memory_errors() -> Iterator[None]:
-    """Raise MemoryError for an error of the driver, whose class is numba-cuda's own, that says that memory is full."""
+    """Raise MemoryError for an error of the driver, whose class is numba-cuda's own, that says that memory is full.
+
+    And AlreadyLocked for one that says so.
+    """
     try:
         yield
     except Exception as error:
         if "OUT_OF_MEMORY" in str(error):
             raise MemoryError(str(error)) from error
+        if "HOST_MEMORY_ALREADY_REGISTERED" in str(error):
+            raise AlreadyLocked(str(error)) from error
         raise
 
 
@@ -165,8 +190,8 @@ class NumbaCard(Card):
     def pinned(self, count: int, dtype: Any) -> Array:
         return self._made(self._cuda.pinned_array, count, dtype)
 
-    def mapped(self, array: Array) -> Shared:
-        return self._shared(self._cuda.mapped_array, array)
+    def mapped_room(self, count: int, dtype: Any) -> Shared:
+        return self._shared(self._cuda.mapped_array, count, np.dtype(dtype))
 
     def register(self, array: Array) -> Shared:
         if self._simulated or not array.size:  # the driver registers no empty array
@@ -183,21 +208,20 @@ class NumbaCard(Card):
             made = make(max(1, count), dtype)
         return made if count else made[:0]
 
-    def managed(self, array: Array) -> Shared:
+    def managed_room(self, count: int, dtype: Any) -> Shared:
         if self._simulated:  # it has no managed memory: all memory is the host's
-            copy = array.copy()
-            return Shared(copy, copy)
-        return self._shared(self._cuda.managed_array, array)
+            memory = np.empty(count, dtype)
+            return Shared(memory, memory)
+        return self._shared(self._cuda.managed_array, count, np.dtype(dtype))
 
-    def _shared(self, make: Any, array: Array) -> Shared:
-        """A copy of an array; of an empty one, 8 bytes, which can be viewed as any type.
+    def _shared(self, make: Any, count: int, dtype: Any) -> Shared:
+        """Room for an array; for an empty one, 8 bytes, which can be viewed as any type.
 
         The host's view is a plain array, which the processor's kernels take as well. A mapped or managed array of numba-cuda has no views
         of other types; the device array that wraps it does, and owns it.
         """
-        made = self._made(make, array.size or -(-8 // array.dtype.itemsize), array.dtype)
-        host = np.asarray(made)[: array.size]
-        host[:] = array
+        made = self._made(make, count or -(-8 // dtype.itemsize), dtype)
+        host = np.asarray(made)[:count]
         if self._simulated:
             return Shared(host, made)
         with self._here():

@@ -13,7 +13,9 @@ nor `syncwarp`, so kernels need none: threads meet only at the end of a launch.
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import inspect
 import sys
 from types import ModuleType
 from typing import Any
@@ -23,6 +25,7 @@ from isthmus.kernels.skeleton import BUILDING, executed
 
 COMMON = '''
 inf = np.inf
+int64 = np.int64
 INT_MAX = np.iinfo(np.int64).max
 INT_MIN = np.iinfo(np.int64).min
 '''
@@ -132,15 +135,36 @@ def arguments_of(verb: str, text: str) -> str:
     return ", ".join(names[2:])
 
 
+def text_of(function: Any) -> str:
+    """A function of the processor's kernels as a text that kernels call: without what it says about types."""
+    tree = ast.parse(inspect.getsource(function.py_func))
+    (node,) = tree.body
+    assert isinstance(node, ast.FunctionDef)
+    node.decorator_list, node.returns = [ast.Name("called")], None
+    for argument in node.args.args:
+        argument.annotation = None
+    return f"\n\n{ast.unparse(tree)}\n"
+
+
 def module_of(name: str, text: str, gpu: bool) -> ModuleType:
     """The module with the kernels of a text: for each function `verb_share(thread, threads, ...)` a kernel `verb(...)`.
 
     The same text gives the same module. On the processor a kernel has the number of threads as its first argument.
     """
+    module_name, whole = written(name, text, gpu)
+    with BUILDING:
+        return sys.modules.get(module_name) or executed(module_name, whole)
+
+
+def known(name: str, text: str) -> ModuleType | None:
+    """The module of a text for a GPU, if this process has it."""
+    return sys.modules.get(written(name, text, True)[0])
+
+
+def written(name: str, text: str, gpu: bool) -> tuple[str, str]:
+    """The name of the module of a text, and its source."""
     verbs = [line.split("_share(")[0].removeprefix("def ") for line in text.splitlines() if line.startswith("def ") and "_share(" in line]
     whole = (GPU if gpu else PROCESSOR).format(name=name) + text
     for verb in verbs:
         whole += (GPU_ENTRY if gpu else PROCESSOR_ENTRY).format(verb=verb, arguments=arguments_of(verb, text))
-    module_name = f"isthmus_{'cuda' if gpu else 'threads'}_{hashlib.sha256(whole.encode()).hexdigest()[:24]}"
-    with BUILDING:
-        return sys.modules.get(module_name) or executed(module_name, whole)
+    return f"isthmus_{'cuda' if gpu else 'threads'}_{hashlib.sha256(whole.encode()).hexdigest()[:24]}", whole

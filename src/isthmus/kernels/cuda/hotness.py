@@ -12,6 +12,7 @@ from types import ModuleType
 from isthmus.kernels.cuda.head import module_of
 from isthmus.kernels.hotness import HOTTEST, SIZES
 
+NAME = "the vertex cache"
 TEXT = f'''
 
 HOTTEST = {HOTTEST}
@@ -140,4 +141,4 @@ def place_coming_share(thread, threads, first, last, ones, sizes, list_begins, l
 
 def build(gpu: bool = True) -> ModuleType:
     """The kernels of the vertex cache, and `mark_others`."""
-    return module_of("the vertex cache", TEXT, gpu)
+    return module_of(NAME, TEXT, gpu)

@@ -18,6 +18,7 @@ from isthmus.kernels.cuda.rows import ADD_ROW, PLACE_OF
 from isthmus.kernels.cuda.skeleton import TURNS
 from isthmus.kernels.packed import DELETE, INSERT
 
+NAME = "lists"
 TEXT = ADD_ROW + PLACE_OF + TURNS + f'''
 
 INSERT, DELETE = {INSERT}, {DELETE}
@@ -156,4 +157,4 @@ def refresh_share(
 
 def build(gpu: bool = True) -> ModuleType:
     """The kernels: `sort_held`, `sort_wanted`, `sort_wanted_range`, `keep`, `fetch`, `copy_lists`, `take`, `put`, `refresh`."""
-    return module_of("lists", TEXT, gpu)
+    return module_of(NAME, TEXT, gpu)

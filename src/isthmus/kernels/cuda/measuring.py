@@ -1,4 +1,4 @@
-"""Kernels whose time is measured by `link/measure_card.py`: one that reads far memory line by line, and a program that pushes.
+"""Kernels whose time is measured by `link/measure_card.py`: two that read far memory, by lines or by pages, and a program that pushes.
 
 The program is a search from all vertices: every edge reads a value at random, and at first writes it too. The processor's loops run the
 same text (`kernels/skeleton.py`).
@@ -6,6 +6,7 @@ same text (`kernels/skeleton.py`).
 
 from __future__ import annotations
 
+import itertools
 from types import ModuleType
 
 from isthmus.kernels import skeleton as processor
@@ -13,6 +14,7 @@ from isthmus.kernels.cuda import skeleton
 from isthmus.kernels.cuda.head import module_of
 from isthmus.kernels.cuda.skeleton import WARP
 
+NUMBERS = itertools.count()
 FUNCTIONS = '''
 @called
 def source(u, degree, state, params):
@@ -37,17 +39,32 @@ def read_lines_share(thread, threads, far, lines, entries, step, sums):
         for k in range(thread // WARP, lines, warps):
             total += np.int64(far[((k * step) & (lines - 1)) * WARP + lane])
     sums[thread] = total
+
+
+@called
+def chase_share(thread, threads, links, steps, sums):
+    """One thread goes from entry to entry, each of which says where the next one is: so it waits for every page."""
+    if thread == 0:
+        at = np.int64(0)
+        for _ in range(steps):
+            at = np.int64(links[at])
+        sums[0] = at
 '''
 
 
 def build_reading(gpu: bool = True) -> ModuleType:
-    """The kernel `read_lines`."""
-    return module_of("measuring", READ, gpu)
+    """The kernels `read_lines` and `chase`."""
+    return module_of(fresh_name(gpu), READ, gpu)
 
 
 def build_pushing(gpu: bool = True) -> ModuleType:
     """The kernel `push` of the program that is measured."""
-    return skeleton.build("measuring", FUNCTIONS, False, False, gpu)
+    return skeleton.build(fresh_name(gpu), FUNCTIONS, False, False, gpu)
+
+
+def fresh_name(gpu: bool) -> str:
+    """For a GPU another one in every call, so that kernels are compiled anew: how long that takes is measured, too."""
+    return f"measuring {next(NUMBERS)}" if gpu else "measuring"
 
 
 def processor_loops() -> ModuleType:

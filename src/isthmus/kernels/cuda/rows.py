@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from isthmus.kernels.cuda.head import module_of
+from isthmus.kernels.cuda.head import module_of, text_of
 from isthmus.kernels.cuda.skeleton import LONG, VERY_LONG
+from isthmus.kernels.rows import place_of
 
+NAME = "all programs"  # whose kernels these are
 ADD_ROW = f'''
 
 LONG = {LONG}
@@ -26,20 +28,7 @@ def add_row(u, begin, weight_begin, length, room, vertices, begins, weight_begin
     weight_begins[at] = weight_begin
     lengths[at] = length
 '''
-PLACE_OF = '''
-
-@called
-def place_of(value, bounds):
-    """The last of the ascending bounds that is at most `value`."""
-    low, high = np.int64(0), np.int64(bounds.size)
-    while low < high:
-        middle = (low + high) >> 1
-        if bounds[middle] <= value:
-            low = middle + 1
-        else:
-            high = middle
-    return low - 1
-'''
+PLACE_OF = text_of(place_of)
 TEXT = ADD_ROW + PLACE_OF + '''
 
 @called
@@ -125,4 +114,4 @@ def take_deltas_share(thread, threads, vertices, active, all_active, values, res
 
 def build(gpu: bool = True) -> ModuleType:
     """The kernels: `sort_range`, `sort_rows`, `count_activity`, `pack_marks`, `fill`, `take_deltas`."""
-    return module_of("all programs", TEXT, gpu)
+    return module_of(NAME, TEXT, gpu)

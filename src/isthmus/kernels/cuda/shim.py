@@ -64,7 +64,7 @@ def driver() -> Any:
 
 def simulated() -> bool:
     """Whether `cuda` is numba-cuda's simulator."""
-    return bool(importlib.import_module("numba").config.ENABLE_CUDASIM)
+    return package() == PACKAGES["numba"] and bool(importlib.import_module("numba").config.ENABLE_CUDASIM)
 
 
 def found() -> tuple[list[Found], str]:

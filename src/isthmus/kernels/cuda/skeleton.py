@@ -6,7 +6,8 @@ and its threads go on from row to row.
 
 The `width` threads of a row are neighbours. They take its edges in turn, beginning at the line of `line` entries that holds
 its first edge, so that a warp reads whole aligned lines: 128 bytes, one request on the link (EMOGI). A thread before the first edge waits
-for its next turn.
+for its next turn. Short rows have a thread each in near memory. In mapped memory a line's worth of threads reads each of them, too
+(`far_widths`): one thread would request every sector of its list by itself.
 
 `source`, `edge`, `nothing`, `sent`, `received` and `found` are those of kernels.skeleton. Every thread of a row calls `source`. Each thread
 of a row that is pulled has a total of its own, so `received` gets several totals of a vertex, as it does from several pieces of a list
@@ -23,6 +24,17 @@ WARP, BLOCK = 32, 256  # threads
 LONG, VERY_LONG = 32, 1024  # edges from which a row gets a warp, and a block
 WIDTHS = (1, WARP, BLOCK)  # threads per row, by kind
 LINE = 128  # bytes of a request
+
+
+def line_of(*widths: int) -> int:
+    """Entries after which lines begin in arrays with entries of these widths, of which those of width 0 are not read."""
+    return LINE // min(width for width in widths if width)
+
+
+def far_widths(line: int) -> tuple[int, ...]:
+    """Threads per row, by kind, where kernels read far memory: a line of entries for short rows, at most a warp."""
+    return (min(WARP, line), *WIDTHS[1:])
+
 
 TURNS = '''
 

@@ -1,0 +1,74 @@
+"""Far arrays in memory of the host that kernels reach: each is there once, for all links that use it.
+
+| array | memory that kernels read themselves | pages of managed memory |
+|---|---|---|
+| in memory | page-locked where it lies | copied: the driver allocates managed memory itself |
+| in a file | read into page-locked memory | read into managed memory, a piece at a time |
+
+So the host never holds an array twice, except for copies to managed memory. Two kinds of arrays in memory are copied as well: those that
+do not begin at a line, where requests would be longer than the link counts, and those that somebody else has page-locked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import numpy as np
+
+from isthmus.graph.files import BLOCK, padded
+from isthmus.kernels.cuda.card import AlreadyLocked, Card, Shared
+from isthmus.kernels.cuda.skeleton import LINE
+from isthmus.link.card_space import taken
+from isthmus.link.link import Array
+
+Fill = Callable[[Array], object]  # writes an array's blocks into memory of as many bytes
+
+
+class FarMemory:
+    """Arrays by name. All memory is freed when it closes; links that use it are closed before."""
+
+    def __init__(self, card: Card) -> None:
+        self._card = card
+        self._held: dict[tuple[str, bool], tuple[Shared, Shared]] = {}  # by name, and whether managed: the array, and what is to be freed
+
+    def holds(self, name: str, managed: bool) -> bool:
+        return (name, managed) in self._held
+
+    def of_name(self, name: str, managed: bool) -> Shared:
+        """An array that it holds, as bytes."""
+        return self._held[name, managed][0]
+
+    def lock(self, name: str, array: Array, managed: bool) -> Shared:
+        """Hold an array that lies in memory."""
+        array, card = array.view(np.uint8), self._card
+        if managed or array.ctypes.data % LINE:
+            return self._hold(name, managed, taken(card, card.managed if managed else card.mapped, array))
+        try:
+            return self._hold(name, managed, taken(card, card.register, array))
+        except AlreadyLocked:
+            return self._hold(name, managed, taken(card, card.mapped, array))
+
+    def read(self, name: str, size: int, fill: Fill, managed: bool) -> Shared:
+        """Hold an array of so many bytes, which `fill` reads from a file."""
+        card, whole = self._card, padded(size)
+        room = taken(card, card.managed_room if managed else card.mapped_room, whole + BLOCK, np.uint8)
+        skip = -room.host.ctypes.data % BLOCK  # direct reads need whole blocks
+        try:
+            fill(room.host[skip : skip + whole])
+        except BaseException:
+            card.free(room)
+            raise
+        seen = slice(skip, skip + max(size, 8))  # no empty array: a device has none
+        return self._hold(name, managed, Shared(room.host[skip : skip + size], room.device[seen]), room)
+
+    def _hold(self, name: str, managed: bool, array: Shared, freed: Shared | None = None) -> Shared:
+        self._held[name, managed] = array, freed or array
+        return array
+
+    def keep_only(self, names: Collection[str]) -> None:
+        """Free all other arrays; no link uses them any more."""
+        for key in [key for key in self._held if key[0] not in names]:
+            self._card.free(self._held.pop(key)[1])
+
+    def close(self) -> None:
+        self.keep_only(())
