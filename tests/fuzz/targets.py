@@ -37,6 +37,7 @@ OPTIONS: dict[str, list[dict[str, object]]] = {  # options that lead to other co
     "ligra": [{}, {"allow_negative": True}],
     "metis": [{}],
     "graphml": [{}, {"ids": "string"}, {"weight": "none"}],
+    "webgraph": [{}],
     "isthmus": [{}, {"directed": False}, {"parallel": "drop"}],
 }
 

@@ -6,7 +6,7 @@ The format follows from the ending of the file's name. The file takes the place 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -57,11 +57,23 @@ def exported(
             return edges.notes
         refuse_address(file, "a graph")
         try:
-            with replacing(file) as fresh, compressed(fresh, CODECS.get(file.suffix.lower())) as out:
-                chosen.save(edges, out)
+            with ExitStack() as parts:  # the part that describes the others is entered first, and so replaced last
+                for ending in reversed(chosen.parts):
+                    edges.parts[ending] = parts.enter_context(replacing(chosen.part(file, ending)))
+                if chosen.parts:
+                    chosen.save(edges, edges.parts[chosen.parts[0]])
+                else:
+                    save_one(chosen, edges, file)
         except OSError as error:
             raise StoreError(f"{file}: cannot write the graph: {error.strerror or error}") from error
     return edges.notes
+
+
+def save_one(chosen: Format, edges: Outgoing, path: Path) -> None:
+    """Write the only file of a format."""
+    assert chosen.save is not None
+    with replacing(path) as fresh, compressed(fresh, CODECS.get(path.suffix.lower())) as out:
+        chosen.save(edges, out)
 
 
 def chosen_format(path: Path | None, format: str | None) -> tuple[Format, str]:
@@ -92,9 +104,12 @@ def written() -> list[str]:
 
 
 def savers(ending: str) -> list[str]:
-    """Names of the formats with this ending that can be written; of other packages only if no built-in one has the ending."""
+    """Names of the formats with this ending that can be written; of other packages only if no built-in one has the ending.
+
+    A format of several files is written only if it is named.
+    """
     if ending in built_in_endings():
-        return [name for name in built_in_endings()[ending] if name in written()]
+        return [name for name in built_in_endings()[ending] if name in written() and not FORMATS.declared[name].facts.get("parts")]
     return [name for name in FORMATS if name not in FORMATS.declared and ending in FORMATS[name].endings and FORMATS[name].save is not None]
 
 

@@ -41,8 +41,9 @@ class Outgoing:
         self.weighted = graph.weighted and weights
         self.weight_dtype = np.dtype(graph.snapshot.weight_dtype) if self.weighted else np.dtype(np.int32)
         self.notes: list[str] = []
-        self._limit = Budget(memory).limit
-        self.block_edges = int(np.clip(self._limit // SHARE // EDGE_BYTES, LEAST_BLOCK, sizes.now.block_edges))
+        self.parts: dict[str, BinaryIO] = {}  # further files by their endings, for a format of several files
+        self.limit = Budget(memory).limit
+        self.block_edges = int(np.clip(self.limit // SHARE // EDGE_BYTES, LEAST_BLOCK, sizes.now.block_edges))
         self._ids = graph.ids.kept()
         self._near: Any = None  # all ids as an Arrow array, if they fit
 
@@ -96,10 +97,10 @@ class Outgoing:
         runs = list(self._runs(side, begin, end))
         degrees = np.concatenate([np.diff(offsets) for _, offsets in runs])
         needed = int(degrees.sum()) * EDGE_BYTES
-        if needed > max(self._limit, SHARE * self.block_edges * EDGE_BYTES):
+        if needed > max(self.limit, SHARE * self.block_edges * EDGE_BYTES):
             raise BudgetError(
                 f"{self.name}: a list of a store in hub order is read whole, which takes {format_size(needed)}; "
-                f"the budget is {format_size(self._limit)}: raise {option('memory')}, or ingest the store again in natural order"
+                f"the budget is {format_size(self.limit)}: raise {option('memory')}, or ingest the store again in natural order"
             )
         parts = [self._arcs(side, int(offsets[0]), int(offsets[-1])) for _, offsets in runs]
         sources = np.repeat(np.arange(begin, end), degrees)
@@ -146,7 +147,7 @@ class Outgoing:
 
     def tables(self) -> Iterator[Any]:
         """The batches, and at the end a note about vertices that are not in the file, since they have no edges."""
-        tally = np.zeros(self.vertices, np.bool_) if self.vertices <= self._limit // SHARE else None
+        tally = np.zeros(self.vertices, np.bool_) if self.vertices <= self.limit // SHARE else None
         yield from self.batches(tally)
         if tally is not None and (alone := self.vertices - int(np.count_nonzero(tally))):
             self.say(f"{alone} {'vertex' if alone == 1 else 'vertices'} without edges cannot be written to a list of edges")
@@ -171,7 +172,7 @@ class Outgoing:
         """User ids of natural numbers, as an Arrow array."""
         if self._ids.kind == "dense":
             return arrow.numbers(places)
-        if self._near is None and self._id_bytes() <= self._limit // SHARE:
+        if self._near is None and self._id_bytes() <= self.limit // SHARE:
             self._near = self._ids.to_arrow(np.arange(self.vertices))
         return self._ids.to_arrow(places) if self._near is None else self._near.take(arrow.numbers(places))
 
@@ -228,6 +229,9 @@ class Outgoing:
         """Raise an error if there are self loops or parallel edges."""
         if self.graph.snapshot.self_loops:
             raise OptionError(f"{self.name}: has self loops, the format has none; ingest it with {option('self_loops', 'drop')}")
+        self.need_no_parallel()
+
+    def need_no_parallel(self) -> None:
         if self.graph.parallel and has_parallel(self.both()):
             raise OptionError(f"{self.name}: has parallel edges, the format has none; ingest it with {option('parallel', 'drop')}")
 

@@ -18,7 +18,7 @@ from isthmus.checks import above_0, flag, is_real, whole
 from isthmus.errors import GraphFormatError, OptionError, PluginError
 from isthmus.graph.edges import EdgeSource
 from isthmus.graph.files import address, is_address
-from isthmus.graph.formats.format import Format, Option, unknown_option
+from isthmus.graph.formats.format import Format, Option, part_of, unknown_option
 from isthmus.messages import option
 from isthmus.plugins import Catalogue, entry_points
 
@@ -26,6 +26,7 @@ __all__ = ["FORMATS", "Format", "Option", "ReadOptions", "format_of", "open_sour
 
 COMPRESSED = (".gz", ".zst")  # the format is given by the ending before these
 OPENING = 64  # bytes that tell formats apart
+DESCRIPTION = 1 << 16  # bytes in which a description has its word
 DISTINCT = 8  # bytes that no edge list begins with by chance
 # Endings of formats that would otherwise be read as text and give a wrong graph.
 REFUSED = {
@@ -108,6 +109,8 @@ def open_source(what: Any, options: ReadOptions) -> EdgeSource:
         return tables.open_object(what, options)
     path = Path(what)
     if not path.exists():
+        if (described := by_description(path, [options.format] if options.format else list(FORMATS.declared))) is not None:
+            return FORMATS[described].open(path, options)
         if set(str(what)) & set("*?["):
             from isthmus.graph.formats import parts
 
@@ -147,11 +150,13 @@ def ending_means(path: Path) -> str | None:
 
 
 def one_of(path: Path, names: list[str]) -> str:
-    """The format of a file, out of the formats that have its ending: by its first bytes if there are several."""
+    """The format of a file, out of the formats that have its ending: by the file that describes it or by its first bytes."""
     if len(names) == 1:
         return names[0]
+    if (described := by_description(path, names)) is not None:
+        return described
     begun = opening(path)
-    plain = [name for name in names if not begins(name)]
+    plain = [name for name in names if not begins(name) and not described_by(name)]
     found = by_opening(begun, names) or (plain[0] if plain else None)
     if found is None:
         kinds = " or ".join(f"{FORMATS.declared[name].facts['words']} ({option('format', name)})" for name in names)
@@ -164,11 +169,25 @@ def by_opening(begun: bytes, names: list[str], least: int = 1) -> str | None:
     return next((name for name in names if any(len(mark) >= least and begun.startswith(mark) for mark in begins(name))), None)
 
 
+def by_description(path: Path, names: list[str]) -> str | None:
+    """The format whose description a graph has: beside this file, in it, or under this name with another ending."""
+    for name in names:
+        ending, word = described_by(name) or ("", b"")
+        if ending and word in opening(part_of(path, FORMATS.declared[name].facts["parts"], ending), DESCRIPTION):
+            return name
+    return None
+
+
+def described_by(name: str) -> tuple[str, bytes] | None:
+    """The ending and a word of the file that describes a graph of this format; None if there is no such file."""
+    return FORMATS.declared[name].facts.get("described") if name in FORMATS.declared else None
+
+
 def begins(name: str) -> tuple[bytes, ...]:
     return tuple(FORMATS.declared[name].facts.get("begins", ()))
 
 
-def opening(path: Path) -> bytes:
+def opening(path: Path, size: int = OPENING) -> bytes:
     """The first bytes of a file, decompressed; none if it cannot be read, which its format will report."""
     from isthmus.graph.formats.text import CODECS, without_mark_bytes
 
@@ -176,10 +195,10 @@ def opening(path: Path) -> bytes:
         with path.open("rb") as file:
             codec = CODECS.get(path.suffix.lower())
             if codec is None:
-                return without_mark_bytes(file.read(OPENING))
+                return without_mark_bytes(file.read(size))
             import pyarrow as pa
 
-            return without_mark_bytes(bytes(pa.CompressedInputStream(pa.PythonFile(file, "r"), codec).read(OPENING)))
+            return without_mark_bytes(bytes(pa.CompressedInputStream(pa.PythonFile(file, "r"), codec).read(size)))
     except OSError:
         return b""
 

@@ -46,8 +46,9 @@ class Format:
     """A file format. `uses` are the fields of ReadOptions that `open_path` uses (None: all); others are refused by name.
 
     Where formats share an ending, a file is of the one whose `begins` it begins with, else of the one that has none. `save` writes
-    the edges of a graph into an open file. Write name, endings, begins, words, written and place as literals: they are read without
-    importing the format.
+    the edges of a graph into an open file. A graph in several files, NAME with the endings `parts`, is known by the part that describes
+    it; `save` finds the other files in `Outgoing.parts`. Write name, endings, begins, words, written, place, parts and described as
+    literals: they are read without importing the format.
     """
 
     name: str
@@ -60,11 +61,17 @@ class Format:
     begins: tuple[bytes, ...] = ()  # the first bytes of such a file
     save: Callable[[Outgoing, BinaryIO], None] | None = None
     written: str = ""  # what `save` writes: "text", which may go to standard output or be compressed, or "bytes"
+    parts: tuple[str, ...] = ()  # endings of the files that such a graph consists of, that of the edges first; (): one file
+    described: tuple[str, bytes] | None = None  # the ending of the part that describes the graph, and a word that is in it
 
     def open(self, path: Path, options: ReadOptions) -> EdgeSource:
         """The edges of a file; an error if an option does not apply."""
         self.refuse(path, options)
         return self.open_path(path, options.with_own(self.own_values(path, options.own)))
+
+    def part(self, path: Path, ending: str) -> Path:
+        """The file with that ending of a graph that is known by the path of another part, or by its name without an ending."""
+        return part_of(path, self.parts, ending)
 
     def refuse(self, path: Path, options: ReadOptions) -> None:
         """Raise an error for options that the format does not use."""
@@ -80,6 +87,11 @@ class Format:
         if unknown:
             raise unknown_option(unknown, f"format {self.name} has {', '.join(known) or 'no options'} of its own")
         return {name: option.value(given.get(name, option.default), path) for name, option in known.items()}
+
+
+def part_of(path: Path, parts: tuple[str, ...], ending: str) -> Path:
+    name = path.name.removesuffix(path.suffix) if path.suffix.lower() in parts else path.name
+    return path.with_name(name + ending)
 
 
 def unknown_option(names: list[str], more: str = "") -> OptionError:

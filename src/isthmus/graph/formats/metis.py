@@ -16,7 +16,7 @@ from isthmus import sizes
 from isthmus.errors import GraphFormatError, OptionError
 from isthmus.graph.edges import EdgeBlock, EdgeSource
 from isthmus.graph.files import Array
-from isthmus.graph.formats import ReadOptions
+from isthmus.graph.formats import ReadOptions, opening
 from isthmus.graph.formats.counted import From1, check_claim, whole_numbers
 from isthmus.graph.formats.format import Format
 from isthmus.graph.formats.tables import weight_type
@@ -92,7 +92,7 @@ class MetisSource(EdgeSource):
             numbers = whole_numbers(counts, len(counts)) if 2 <= len(counts) <= 4 else None
             code = counts[2].rjust(3, b"0") if len(counts) > 2 else b"000"
             if numbers is None or len(code) != 3 or set(code) - set(b"01"):
-                hint = "; is this a WebGraph file, which is not read?" if self._path.with_suffix(".properties").exists() else ""
+                hint = f"; a WebGraph graph has {self._path.stem}.properties beside it" if b"\0" in opening(self._path) else ""
                 raise GraphFormatError(
                     f"{self._path}:{number}: expected 'vertices edges [format [constraints]]', got {shortened(line)!r}{hint}"
                 )
