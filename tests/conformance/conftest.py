@@ -13,3 +13,4 @@ def closing(request: pytest.FixtureRequest) -> Iterator[None]:
     for case in getattr(request.module, "CASES", {}).values():
         for graph in case.graphs.values():
             graph.close()
+        case.graphs.clear()  # a worker that comes back to the module makes them again
