@@ -51,6 +51,7 @@ class LazyCard(Card):
     name: str = "cuda:0"
     gpu: bool = False
     repeats: bool = True
+    in_order: bool = True
     threads: int = 512
     fails_at: int | None = None
     bytes: int = 1 << 30

@@ -16,8 +16,9 @@ from tests import cases
 
 import isthmus as ist
 from isthmus.engines.engine import Side
-from isthmus.kernels.cuda import hotness, lists, measuring, ptx, rows, skeleton
+from isthmus.kernels.cuda import correction, hotness, incremental, lists, measuring, ptx, rows, skeleton, uses
 from isthmus.programs.catalogue import ALGORITHMS
+from isthmus.programs.dependencies import Remembered
 from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime import execute
 
@@ -62,6 +63,28 @@ OF_CACHE: dict[str, tuple[Any, ...]] = {
     "find_coming": (NUMBER, NUMBER, *CACHED, NUMBERS, NUMBERS),
     "place_coming": (NUMBER, NUMBER, NUMBERS, NUMBERS, *LISTS, NUMBER, NUMBER, VERTICES, VERTICES),
 }  # fmt: skip
+LISTED = (VERTICES, VERTICES, NUMBERS)  # a list of vertices, each once
+OF_CORRECTION: dict[str, tuple[Any, ...]] = {
+    "orphan_heads": (VERTICES, VERTICES, VERTICES, *LISTED),
+    "orphan_children": (NUMBER, NUMBER, *SORTED, NUMBER, NUMBER, VERTICES, VERTICES, VERTICES, *LISTED),
+    "give_up": (VERTICES, NUMBERS, VERTICES, FLAG, VERTICES, BYTES, VERTICES, NUMBERS, NUMBER, NUMBERS, NUMBER),
+}
+RANKED = (NUMBER, VERTICES, BYTES, *LISTS, NUMBER)  # where a side's keys begin, words, what is held, lists, the longest
+OF_USES: dict[str, tuple[Any, ...]] = {
+    "use_rows": (VERTICES, NUMBER, VERTICES),
+    "use_marked": (NUMBER, BYTES, FLAG, NUMBER, VERTICES),
+    "end_period": (VERTICES,),
+    "count_entries": (NUMBER, *RANKED, NUMBERS),
+    "find_level": (NUMBERS, NUMBER, NUMBERS),
+    "entries_on_level": (NUMBER, NUMBER, *RANKED, NUMBERS, NUMBERS),
+    "mark_candidates": (NUMBER, NUMBER, *RANKED, NUMBERS, NUMBERS, BYTES),
+    "take_room": (NUMBERS, NUMBERS),
+    "count_held": (VERTICES, VERTICES, VERTICES, NUMBERS),
+    "held_on_level": (VERTICES, VERTICES, VERTICES, NUMBERS, NUMBERS),
+    "mark_cold": (VERTICES, VERTICES, VERTICES, NUMBERS, NUMBERS, BYTES),
+    "heat": (VERTICES, VERTICES, np.empty(1, np.uint16)),
+    "move_words": (NUMBERS, NUMBERS, VERTICES),
+}
 MEASURED = {
     "read_lines": (VERTICES, NUMBER, NUMBER, NUMBER, NUMBERS),
     "chase": (VERTICES, NUMBER, NUMBERS),
@@ -80,7 +103,8 @@ class Kernel:
 
 
 def of_vertices() -> Iterator[Kernel]:
-    for module, kernels in ((rows.build(), OF_VERTICES), (lists.build(), OF_LISTS), (hotness.build(), OF_CACHE)):
+    every = ((rows, OF_VERTICES), (lists, OF_LISTS), (hotness, OF_CACHE), (correction, OF_CORRECTION), (uses, OF_USES))
+    for module, kernels in ((each.build(), kernels) for each, kernels in every):
         for name, arguments in kernels.items():
             yield Kernel(name, getattr(module, name), arguments)
 
@@ -103,6 +127,16 @@ def of_program(program: Program, facts: Facts, state: State, side: Side) -> Iter
     for verb in ("push", "seek"):
         if hasattr(module, verb):
             yield Kernel(f"{program.name}: {'pull' if program.pulls and verb == 'push' else verb}", getattr(module, verb), arguments)
+
+
+def of_maintained(program: Remembered, facts: Facts, state: State, side: Side) -> Iterator[Kernel]:
+    """The kernels by which a stream corrects the answers of a program."""
+    weighted = side.weight_width > 0
+    module = incremental.build(program.name, program.text(facts), weighted)
+    targets, weights = np.empty(1, side.target_dtype), np.empty(1, side.weight_dtype if weighted else np.int32)
+    sending = (*LISTS, FLAG, state.arrays[0][0], state.arrays, state.params, *LISTED)
+    yield Kernel(f"{program.name}: hear", module.hear, (NUMBER, NUMBER, *SORTED, NUMBER, NUMBER, targets, weights, *sending))
+    yield Kernel(f"{program.name}: send", module.send, (VERTICES, VERTICES, weights, *sending))
 
 
 OPTIONS: dict[str, tuple[Any, ...]] = {  # an algorithm's own arguments, where it needs some
@@ -160,6 +194,8 @@ def of_programs() -> Iterator[Kernel]:
         execute.compile_program = compiled
     for program, facts, state, side in found.values():
         yield from of_program(program, facts, state, side)
+        if isinstance(program, Remembered):
+            yield from of_maintained(program, facts, state, side)
 
 
 def main() -> int:

@@ -15,6 +15,7 @@ from tests.gpus import LazyCard
 
 from isthmus.cache.chunks import ChunkedLists
 from isthmus.cache.cuda_chunks import CudaChunkedLists
+from isthmus.cache.cuda_uses import CudaUses
 from isthmus.cache.hot_subgraph import VERTEX_BYTES, HotSubgraph
 from isthmus.link.card_space import CardSpace, RowSpace
 from isthmus.link.list_mover import ListMover
@@ -40,7 +41,7 @@ def two(card: LazyCard, space: CardSpace, lists: list[Any], capacity: int, kinds
     entry = sum(np.dtype(each).itemsize for each in kinds if each is not None)
     size = VERTEX_BYTES * len(lists) * len(lists[0]) + capacity * entry
     names = ["out", "in"][: len(lists)]
-    there = HotSubgraph(names, lists, space.near(size, np.uint8), kinds, team, chunked=CudaChunkedLists, **options)
+    there = HotSubgraph(names, lists, space.near(size, np.uint8), kinds, team, chunked=CudaChunkedLists, uses=CudaUses, **options)
     there.board(ListMover(RowSpace(space, N)), lambda lists: lists.arrays)
     return [there, HotSubgraph(names, lists, np.empty(size, np.uint8), kinds, team, **options)]
 

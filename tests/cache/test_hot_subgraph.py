@@ -233,7 +233,7 @@ def test_space_within_and_across_chunks_becomes_one(team):
     cache.chunks.wanted[[0, 2, 4, 6, 8, 10, 12, 14, 16]] = 1
     lengths = lists.degrees().astype(np.uint32)
     cache.chunks.used[2:] = 32  # no other chunk has room
-    assert cache.chunks.replace(lengths, cache.hotness, np.empty(0, np.int64)).tolist() == [16]
+    assert cache.chunks.replace(lengths, cache.uses.heat, np.empty(0, np.int64)).tolist() == [16]
     assert sorted(cache.chunks.used.tolist()[:2]) == [32, 32]
     for v in range(0, 16, 2):
         at = int(cache.chunks.begins[v])
@@ -249,9 +249,9 @@ def test_uses_are_counted_over_four_periods_and_stay_at_the_largest(team):
             cache.use("out", row)
         if count != 1:
             cache.end_period()
-    assert cache.hotness.view(np.uint8).tolist() == [255, 2, 0, 1]
+    assert cache.uses.words.view(np.uint8).tolist() == [255, 2, 0, 1]
     cache.end_period()
-    assert cache.hotness.view(np.uint8).tolist() == [2, 0, 1, 0]
+    assert cache.uses.words.view(np.uint8).tolist() == [2, 0, 1, 0]
     assert hot.LEVELS == 2 * (4 * 255 + 1) * 33
 
 
@@ -356,6 +356,10 @@ def test_room_is_made_among_equally_hot_lists_of_one_length(team, uses):
     assert_sound(cache)
 
 
+def coldest(cache, capacity):
+    return cache.uses.coldest(cache.chunks.members, cache.chunks.sizes, capacity)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     lengths=st.lists(st.integers(1, 50), min_size=1, max_size=60), levels=st.lists(st.integers(0, 3), min_size=60, max_size=60),
@@ -368,12 +372,12 @@ def test_the_coldest_go(team, lengths, levels, capacity):
         for _ in range(level):
             cache.use("out", np.array([v], np.uint32))
     sizes, held = cache.chunks.sizes.astype(np.int64), set(np.flatnonzero(cache.chunks.held).tolist())
-    cold = set(cache._coldest(capacity).tolist())
+    cold = set(coldest(cache, capacity).tolist())
     stay = held - cold
     assert cold <= held and sum(int(sizes[v]) for v in stay) <= capacity
 
     def rank(v):
-        return int(cache.hotness[v]), -int(sizes[v]).bit_length()
+        return int(cache.uses.words[v]), -int(sizes[v]).bit_length()
 
     if cold:
         best = max(rank(v) for v in cold)
@@ -411,12 +415,12 @@ def test_sums_of_entries_have_64_bits(team):
         lengths = np.full(9, 3_000_000_000, np.uint32)
         if not on_read:
             cache.chunks.chunk = 1 << 40
-            cache._choose(lengths, 17_000_000_000)
+            cache.uses.choose([lists], lengths, cache.chunks.held, cache.chunks.chunk, 17_000_000_000, cache.chunks.wanted)
             assert np.flatnonzero(cache.chunks.wanted).tolist() == [4, 5, 6, 7, 8]
-            cache._choose(lengths, 20_999_999_999)
+            cache.uses.choose([lists], lengths, cache.chunks.held, cache.chunks.chunk, 20_999_999_999, cache.chunks.wanted)
             assert np.flatnonzero(cache.chunks.wanted).tolist() == [0, 4, 5, 6, 7, 8]
         else:
             cache.admit("out", everyone, np.ones(9, np.int64))
             cache.chunks.sizes[:] = lengths
-            assert sorted(cache._coldest(17_000_000_000).tolist()) == [0, 1, 2, 3]
-            assert len(cache._coldest(20_999_999_999)) == 3 and len(cache._coldest(8_999_999_999)) == 7
+            assert sorted(coldest(cache, 17_000_000_000).tolist()) == [0, 1, 2, 3]
+            assert len(coldest(cache, 20_999_999_999)) == 3 and len(coldest(cache, 8_999_999_999)) == 7

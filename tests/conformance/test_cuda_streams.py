@@ -17,15 +17,18 @@ from tests.stream.edits import Model
 from tests.stream.test_reads import filled, programs
 
 import isthmus as ist
-from isthmus.errors import BudgetError, OptionError
+from isthmus.errors import BudgetError
+from isthmus.kernels import correction
 from isthmus.kernels.cuda import shim, skeleton
+from isthmus.runtime import device
 from isthmus.stream.cuda_reads import CudaReads
 from isthmus.stream.monotone import MaintainedMonotone
+from isthmus.stream.recipes import RECIPES
 
 __all__ = ["card", "tight"]  # fixtures
 GPU, MODEL = "cuda:0", "model:rtx2080ti"
+POLICIES = (*RECIPES, "auto:resend", "grapin:resend", "grapin-page:resend")
 FAR_WIDTHS = skeleton.far_widths
-POLICIES = ("auto", "grapin", "grapin-zc", "grapin-recompute", "auto:resend", "grapin:resend")
 
 
 @pytest.fixture(autouse=True)
@@ -99,6 +102,62 @@ def test_near_lists_are_what_far_memory_has(policy: str, seed: int, card: LazyCa
     assert held > 0
 
 
+def skewed() -> tuple[Any, list[dict[str, Any]]]:
+    """A graph of some thousand edges with lists of all lengths, and batches."""
+    draw = np.random.default_rng(5)
+    ends = [draw.integers(0, 600, 9000) ** 2 // 600 for _ in range(2)]
+    graph = ist.read((*ends, draw.integers(1, 99, 9000).astype(np.int32)), directed=False, parallel="min")
+    found = []
+    for _ in range(4):
+        gone = draw.integers(0, 9000, 60)
+        inserts = (draw.integers(0, 600, 60), draw.integers(0, 600, 60), draw.integers(1, 99, 60).astype(np.int32))
+        found.append({"inserts": inserts, "deletes": (ends[0][gone], ends[1][gone])})
+    return graph, found
+
+
+@pytest.mark.parametrize("policy", ["auto", "grapin", "grapin-page"])
+def test_long_lists_are_followed_as_on_the_modelled_device(policy: str, card: LazyCard, tight: None) -> None:
+    graph, changes = skewed()
+    how: dict[str, Any] = {"policy": policy, "memory": "30%", "threads": 1}
+    wanted = [ist.SSSP(source=0), ist.WeaklyConnectedComponents()]
+    with ist.stream(graph, wanted, device=GPU, **how) as there, ist.stream(graph, wanted, device=MODEL, **how) as modelled:
+        for batch in changes:
+            found, expected = (live.apply(**batch) for live in (there, modelled))
+            assert figures(found.transfer) == figures(expected.transfer)
+            assert found.programs == expected.programs
+        assert there.check() == {}
+
+
+@pytest.mark.parametrize("policy", RECIPES)
+def test_lists_of_all_lengths_are_followed_at_once(policy: str, card: LazyCard, tight: None) -> None:
+    """As on a GPU: with one, 32 or 256 threads a list, in any order, from live values."""
+    card.repeats = card.in_order = False
+    graph, changes = skewed()
+    wanted = [ist.SSSP(source=0), ist.BFS(source=0), ist.WeaklyConnectedComponents(), ist.WidestPath(source=0)]
+    with ist.stream(graph, wanted, device=GPU, policy=policy, memory="30%") as live:
+        for batch in changes:
+            live.apply(**batch)
+            assert live.check() == {}
+        widths = {int(work.arguments[7]) for work in card.record_of if work.name in ("hear", "orphan_children")}
+    assert widths == (set() if policy == "grapin-recompute" else {1, 32, 256})
+
+
+def test_wrong_values_are_found_by_kernels(card: LazyCard, tight: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No loop of the processor corrects them, and the state stays on the card."""
+    graph, changes = skewed()
+    with ist.stream(graph, [ist.SSSP(source=0)], device=GPU) as live:
+        for name in ("orphan_heads", "orphan_children", "give_up"):
+            monkeypatch.delattr(correction, name)
+        state = live._programs["sssp"].state.arrays
+        assert all(id(array) in card.held for array in state)
+        card.record_of.clear()
+        live.apply(**changes[0])
+        done = {work.name for work in card.record_of}
+        assert {"orphan_heads", "orphan_children", "give_up", "hear", "send"} <= done
+        assert all(now is then for now, then in zip(live._programs["sssp"].state.arrays, state, strict=True)), "it stays where it is"
+        assert live.check() == {}
+
+
 def test_kernels_read_near_lists(card: LazyCard, tight: None) -> None:
     """The lists of the hot subgraph are followed where they are, not in the host's memory."""
     model, followed = Model(2, 60), 0
@@ -144,6 +203,39 @@ def test_a_batch_that_is_undone_leaves_nothing_near(card: LazyCard, tight: None,
     assert card.held == {}
 
 
+class FullOnce(LazyCard):
+    """Memory is full when `fails_at` allocations were made, and then there is some again."""
+
+    def _take(self, array: Any) -> Any:
+        try:
+            return super()._take(array)
+        except MemoryError:
+            self.fails_at = None
+            raise
+
+
+@pytest.mark.parametrize("policy", ["auto", "grapin", "grapin-page"])
+def test_a_batch_during_which_memory_is_full_is_undone(policy: str, card: LazyCard, monkeypatch: pytest.MonkeyPatch, tight: None) -> None:
+    """Whichever allocation fails, answers stay as they were, and the batch can be applied later."""
+    full, failed = FullOnce(), 0
+    monkeypatch.setattr(device, "open_card", lambda number: full)
+    graph, changes = skewed()
+    wanted = [ist.SSSP(source=0), ist.WeaklyConnectedComponents()]
+    with ist.stream(graph, wanted, device=GPU, memory="30%", policy=policy) as live:
+        for count, batch in zip((0, 4, 9, 30), changes, strict=True):
+            before = {name: filled(live[name]) for name in live}
+            full.taken, full.fails_at = 0, count
+            try:
+                live.apply(**batch)
+            except BudgetError:
+                failed += 1
+                assert {name: filled(live[name]) for name in live} == before
+                live.apply(**batch)
+            full.fails_at = None
+            assert live.check() == {}
+    assert failed >= 3 and full.held == {}
+
+
 def test_a_batch_that_finds_no_memory_is_undone(card: LazyCard, tight: None, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model(2, 60)
     with ist.stream(model.graph(), [ist.SSSP(source=model.source)], device=GPU, memory="60%") as live:
@@ -162,15 +254,16 @@ def test_a_batch_that_finds_no_memory_is_undone(card: LazyCard, tight: None, mon
     assert card.held == {}
 
 
-def test_memory_is_freed_whichever_allocation_fails(card: LazyCard, tight: None) -> None:
+@pytest.mark.parametrize("policy", ["auto", "grapin-page"])
+def test_memory_is_freed_whichever_allocation_fails(policy: str, card: LazyCard, tight: None) -> None:
     graph = Model(2, 60).graph()
-    with ist.stream(graph, [ist.SSSP(source=0)], device=GPU, memory="60%"):
+    with ist.stream(graph, [ist.SSSP(source=0)], device=GPU, memory="60%", policy=policy):
         most = card.taken
     assert card.held == {}
     for count in range(0, most, max(1, most // 12)):
         card.taken, card.fails_at = 0, count
         with pytest.raises(BudgetError, match=r"not enough (GPU|host) memory"):
-            ist.stream(graph, [ist.SSSP(source=0)], device=GPU, memory="60%")
+            ist.stream(graph, [ist.SSSP(source=0)], device=GPU, memory="60%", policy=policy)
         assert card.held == {}, count
 
 
@@ -178,20 +271,17 @@ def test_recipes_compared(card: LazyCard, tight: None, tmp_path: Any) -> None:
     updates = tmp_path / "u.csv"
     updates.write_text("op,source,target,weight\n" + "".join(f"insert,{7 * k},{7 * k + 7},1\n" for k in range(40)))
     found = ist.compare_streams(Model(3, 60).graph(), [ist.BFS(source=0)], updates, device=GPU, batch=10)
-    assert list(found.runs) == ["auto", "grapin", "grapin-zc", "grapin-recompute"]
-
-
-def test_pages_are_refused(card: LazyCard) -> None:
-    with pytest.raises(OptionError, match=r"^policy: grapin-page reads pages of managed memory, which does not run on a GPU yet"):
-        ist.stream(Model(3, 60).graph(), device=GPU, policy="grapin-page")
-    assert card.held == {}
+    assert list(found.runs) == list(RECIPES)
 
 
 @pytest.mark.skipif(not shim.simulated(), reason="set NUMBA_ENABLE_CUDASIM=1 to run kernels in numba-cuda's simulator")
-@pytest.mark.parametrize("policy", ["auto", "grapin"])
-def test_the_simulator_keeps_answers_current(policy: str, tight: None) -> None:
+@pytest.mark.parametrize(("policy", "name"), [
+    ("auto", "SSSP"), ("grapin", "SSSP"), ("grapin-page", "BFS"), ("grapin-zc", "WidestPath"), ("auto", "WeaklyConnectedComponents"),
+])  # fmt: skip
+def test_the_simulator_keeps_answers_current(policy: str, name: str, tight: None) -> None:
     model = Model(4, 12)
-    with ist.stream(model.graph(), [ist.SSSP(source=model.source)], device=GPU, policy=policy, memory="80%") as live:
+    wanted = getattr(ist, name)(**({} if name.startswith("Weakly") else {"source": model.source}))
+    with ist.stream(model.graph(), [wanted], device=GPU, policy=policy, memory="80%") as live:
         for _ in range(3):
             live.apply(**model.batch())
             assert live.check() == {}

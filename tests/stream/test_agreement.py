@@ -71,7 +71,7 @@ def race(program: MaintainedMonotone, given: tuple[Any, Any, Any], seed: int) ->
     tails, heads, weights = given
     values, parents = program.values, program.parents
     expected = values[:HEADS].copy()
-    values[:HEADS], parents[:HEADS] = program._silent, dependencies.NOBODY
+    values[:HEADS], parents[:HEADS] = program.silent, dependencies.NOBODY
     program._forget_changes()
     begins, ends, *_ = program.graph.sides["out"].arrays()
     draw, gate, times = np.random.default_rng(seed), threading.Barrier(THREADS), []
@@ -79,11 +79,11 @@ def race(program: MaintainedMonotone, given: tuple[Any, Any, Any], seed: int) ->
     orders = [np.argsort(-messages + draw.integers(0, 30, tails.size)) for _ in range(THREADS)]  # the worst first: most arcs improve
 
     def send(order: Any) -> None:
-        mine, queue, marks = (tails[order], heads[order], weights[order]), np.empty(tails.size, np.uint32), program._marks
-        state = (True, values.dtype.type(program._silent), program.state.arrays, program.state.params, marks)
+        mine, queue, marks = (tails[order], heads[order], weights[order]), np.empty(tails.size, np.uint32), program.marks
+        state = (True, values.dtype.type(program.silent), program.state.arrays, program.state.params, marks)
         gate.wait()
         start = time.perf_counter()
-        program._module.relax_arcs(*mine, 0, order.size, begins, ends, *state, queue, 0)
+        program.module.relax_arcs(*mine, 0, order.size, begins, ends, *state, queue, 0)
         times.append((start, time.perf_counter()))
 
     threads = [threading.Thread(target=send, args=(order,)) for order in orders]
@@ -91,7 +91,7 @@ def race(program: MaintainedMonotone, given: tuple[Any, Any, Any], seed: int) ->
         thread.start()
     for thread in threads:
         thread.join()
-    program._marks[:] = 0
+    program.marks[:] = 0
     wrong = [f"value of {v}" for v in range(HEADS) if values[v] != expected[v]]
     arc_of = {(int(u), int(v)): int(w) for u, v, w in zip(tails, heads, weights, strict=True)}
     for v in range(HEADS):
@@ -99,7 +99,7 @@ def race(program: MaintainedMonotone, given: tuple[Any, Any, Any], seed: int) ->
         message = {"sssp": lambda d, w: d + w, "widest_path": min}[program.name]
         if parent in (dependencies.NOBODY, dependencies.LOCKED) or values[v] != message(int(values[parent]), arc_of[parent, v]):
             wrong.append(f"parent of {v}: {parent}")
-    changed = program.state.arrays[program._position + 2][: int(program.state.arrays[-1][0])].tolist()
+    changed = program.state.arrays[program.position + 2][: int(program.state.arrays[-1][0])].tolist()
     if sorted(changed) != list(range(HEADS)):
         wrong.append(f"changed: {changed}")
     values[:HEADS] = expected
@@ -173,6 +173,6 @@ def assert_tree(live: Any, name: str, weights: dict[tuple[int, int], int]) -> No
     values, parents = program.values[:n].tolist(), program.parents[:n].tolist()
     for v, parent in enumerate(parents):
         if parent == dependencies.NOBODY:
-            assert users[v] == 17 or values[v] == program._silent
+            assert users[v] == 17 or values[v] == program.silent
         else:
             assert values[v] == message(values[parent], weights[users[parent], users[v]])

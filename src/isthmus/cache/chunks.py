@@ -18,7 +18,7 @@ left out, and so are those that find no room because others do not fill their ch
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,14 +85,15 @@ class ChunkedLists:
         self.used[:] = self.lost[:] = 0
         self.members = [np.empty(0, np.uint32) for _ in range(self.count)]
 
-    def replace(self, lengths: Array, hotness: Array, changed: Array) -> Array:
+    def replace(self, lengths: Array, heat: Callable[[Array], Array], changed: Array) -> Array:
         """Go over to the lists in `wanted`; returns the keys of those that have a place now and have yet to be filled.
 
-        `lengths` of all lists now, by key; `changed`: keys of lists that are not as they were when they were filled.
+        `lengths` of all lists now, by key; `heat` tells how often the lists of some keys were used; `changed`: keys of lists that are not
+        as they were when they were filled.
         """
         parts = self._team.split(self._drop_unwanted, self.begins.size) if self.count else []
         self.drop(changed, parts)
-        return self._allocate(lengths, hotness)
+        return self._allocate(lengths, heat)
 
     def drop(self, keys: Array, before: Sequence[Array] = ()) -> None:
         """Drop these lists, each named once, and reclaim their space; `before`: entries of each chunk that were dropped already."""
@@ -157,11 +158,10 @@ class ChunkedLists:
         moved, entries = hot.pour(members, members.size, at, room, *self._index, *self._arrays)
         return int(moved), int(entries)
 
-    def _allocate(self, lengths: Array, hotness: Array) -> Array:
+    def _allocate(self, lengths: Array, heat: Callable[[Array], Array]) -> Array:
         """Reserve places for wanted lists that have none, the hottest first; returns their keys by place."""
         keys = np.flatnonzero((self.wanted != 0) & (self.begins < 0))
-        heat = hotness[keys].view(np.uint8).reshape(-1, 4).sum(axis=1, dtype=np.uint16)
-        keys = keys[np.argsort(np.uint16(4 * hot.MOST) - heat, kind="stable")]  # a radix sort, for 16 bits
+        keys = keys[np.argsort(np.uint16(4 * hot.MOST) - heat(keys), kind="stable")]  # a radix sort, for 16 bits
         return self._place(keys, lengths[keys])
 
     def admit(self, keys: Array, lengths: Array) -> Array:

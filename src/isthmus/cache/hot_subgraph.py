@@ -2,8 +2,7 @@
 
 A use is one read of a vertex's list. Each list has four bytes that count its uses: in the current period, and in the last three; a
 byte that reaches 255 stays there. Its hotness is their sum. When a period ends, the hottest lists whose entries fit are the
-candidates: lists are ordered by a counting sort, the entries of all levels above are added up with 64 bits, and a binary search finds
-the level that no longer fits as a whole. `chunks.py` then goes over to the candidates.
+candidates (`uses.py`). `chunks.py` then goes over to them.
 
 A period is a batch where the graph changes: the stream ends it (`end_period`), and says which lists have changed. In a run on one
 snapshot a period ends with the iteration in which a tenth of the vertices were processed since the last.
@@ -34,11 +33,11 @@ from isthmus import sizes
 from isthmus.cache.cache import Cache, Held
 from isthmus.cache.chunks import ChunkedLists
 from isthmus.cache.hotness import INTERVAL
+from isthmus.cache.uses import Uses
 from isthmus.cache.vertex_cache import pieces
 from isthmus.engines.engine import Delivery, Rows, Side, Task
 from isthmus.frontier import Frontier
 from isthmus.graph.lists import Lists
-from isthmus.kernels import hot
 from isthmus.link.link import Array
 from isthmus.link.list_mover import ListMover
 
@@ -57,7 +56,7 @@ class HotSubgraph(Cache):
 
     def __init__(
         self, names: Sequence[str], lists: Sequence[Lists], memory: Array, dtypes: tuple[Any, Any], team: Any,
-        interval: float | None = INTERVAL, on_read: bool = False, chunked: type[ChunkedLists] = ChunkedLists,
+        interval: float | None = INTERVAL, on_read: bool = False, chunked: type[ChunkedLists] = ChunkedLists, uses: type[Uses] = Uses,
     ) -> None:  # fmt: skip
         """`memory` has the lists and, by VERTEX_BYTES a key, the index. `dtypes`: of targets and of weights, or None."""
         self.names, self._team, self._interval, self.on_read = list(names), team, interval, on_read
@@ -67,7 +66,8 @@ class HotSubgraph(Cache):
         longest = max((int(each.max()) for each in degrees if each.size), default=0)
         entries = memory[: max(0, memory.size - VERTEX_BYTES * keys) // 8 * 8]
         self.chunks = chunked(entries, keys, dtypes, longest, team)
-        self.hotness = np.zeros(keys, np.uint32)
+        self.uses = uses(keys, team, memory[entries.size :])
+        self._keys = keys
         self._misses = np.zeros(-(-self.room // 8) * 8, np.uint8)
         self._processed = self.replacements = 0
         self.ranked = 0  # bytes of the index that the last replacement had to rank
@@ -90,9 +90,11 @@ class HotSubgraph(Cache):
 
     def board(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
         self.chunks.board(mover)
+        self.uses.board(mover.rows, lists)
 
     def leave(self) -> None:
         self.chunks.leave()
+        self.uses.leave()
 
     def serve(self, frontier: Frontier, side: Side) -> tuple[Frontier, Iterator[Delivery]]:
         self._side = side
@@ -137,12 +139,7 @@ class HotSubgraph(Cache):
         side = self._side
         if side is None or not self.capacity:
             return
-        offset = self.offset(side.name)
-        if frontier.list is not None:
-            self.use(side.name, frontier.list)
-        else:
-            marks, every = frontier.marks, frontier.all_active
-            self._team.split(lambda a, b: hot.use_range(a, b, marks, every, offset, self.hotness), frontier.vertices)
+        self.uses.use_active(frontier, self.offset(side.name))
         self._processed += frontier.count
         if self._interval is not None and self._processed > self._interval * frontier.vertices:
             self._processed = 0
@@ -151,10 +148,10 @@ class HotSubgraph(Cache):
 
     def use(self, name: str, rows: Array) -> None:
         """Count one use of the lists of these vertices."""
-        hot.use_rows(rows, self.offset(name), self.hotness)
+        self.uses.use(rows, self.offset(name))
 
     def end_period(self) -> None:
-        self._team.split(lambda a, b: hot.end_period(a, b, self.hotness), self.hotness.size)
+        self.uses.end_period()
 
     # Replacing lists
 
@@ -168,9 +165,9 @@ class HotSubgraph(Cache):
         self.replacements += 1
         if self.on_read:
             return self._make_room(keys, lists)
-        self.ranked, lengths = VERTEX_BYTES * self.hotness.size, self._lengths(lists)
-        self._choose(lengths, self.capacity)
-        return self.chunks.replace(lengths, self.hotness, keys)
+        self.ranked, lengths, chunks = VERTEX_BYTES * self._keys, self._lengths(lists), self.chunks
+        self.uses.choose(lists, lengths, chunks.held, chunks.chunk, self.capacity, chunks.wanted)
+        return chunks.replace(lengths, self.uses.heat, keys)
 
     def _make_room(self, changed: Array, lists: Sequence[Lists]) -> Array:
         """Drop the coldest lists, so many that what some periods read finds room; changed ones that outgrow their places get others."""
@@ -178,7 +175,8 @@ class HotSubgraph(Cache):
         self._longest, self._read = chunks.chunk, 0
         full = int((chunks.used - chunks.lost).sum()) > self.capacity - spare
         self.ranked = MEMBER_BYTES * sum(members.size for members in chunks.members) if full else 0
-        cold = self._coldest(self.capacity - min(AT_ONCE * spare, self.capacity // MOST_SPARE)) if full else changed[:0]
+        left = self.capacity - min(AT_ONCE * spare, self.capacity // MOST_SPARE)
+        cold = self.uses.coldest(chunks.members, chunks.sizes, left) if full else changed[:0]
         chunks.wanted[cold] = 0
         stays = (chunks.wanted[changed] != 0) & (chunks.held[changed] != 0)
         gone, changed = changed[(chunks.wanted[changed] != 0) & ~stays], changed[stays]
@@ -194,26 +192,6 @@ class HotSubgraph(Cache):
         chunks.drop(gone)
         return np.concatenate([changed[fits], chunks.move(changed[outgrew], self._with_slack(lengths[outgrew]))])
 
-    def _coldest(self, capacity: int) -> Array:
-        """Keys of the coldest lists that are held; without them, the others take at most `capacity` entries."""
-        parts = self._team.split(self._levels, self.chunks.count)
-        upwards = np.cumsum(sum(entries for _, _, entries in parts)[::-1])  # entries of the highest levels
-        fits = int(np.searchsorted(upwards, capacity, "right"))  # so many levels fit
-        level, room = hot.LEVELS - 1 - fits, capacity - (int(upwards[fits - 1]) if fits else 0)
-        found = []
-        for keys, levels, _ in parts:
-            cold, some = levels < level, np.flatnonzero(levels == level)  # of that level, lists in the first chunks stay
-            ends = np.cumsum(self.chunks.sizes[keys[some]], dtype=np.int64)
-            cold[some] = ends > room
-            room -= int(ends[-1]) if some.size else 0
-            found.append(keys[cold])
-        return np.concatenate(found).astype(np.int64)
-
-    def _levels(self, first: int, last: int) -> tuple[Array, Array, Array]:
-        """The lists that some chunks hold, their levels, and the entries at each level."""
-        keys = np.concatenate(self.chunks.members[first:last])
-        return keys, *hot.levels_of(keys, self.hotness, self.chunks.sizes)
-
     def fill(self, lists: Sequence[Lists]) -> Array:
         """Give the shortest lists that are not held places, as far as there is room besides what some periods read; returns their keys."""
         lengths, chunks = self._lengths(lists).astype(np.int64), self.chunks
@@ -228,28 +206,10 @@ class HotSubgraph(Cache):
         return np.asarray(np.minimum(lengths + np.where(lengths >= SHORT, 1 + lengths // SLACK, 0), self.chunks.chunk))
 
     def _lengths(self, lists: Sequence[Lists]) -> Array:
-        lengths = np.zeros(self.hotness.size, np.uint32)
+        lengths = np.zeros(self._keys, np.uint32)
         for k, each in enumerate(lists):
             np.subtract(each.ends, each.begins, out=lengths[k * self.room : k * self.room + len(each)], casting="unsafe")
         return lengths
-
-    def _choose(self, lengths: Array, capacity: int) -> None:
-        """Mark the candidates."""
-        chunks = self.chunks
-        given = (self.hotness, chunks.held, lengths, chunks.chunk)
-        parts = self._team.split(lambda a, b: (a, hot.entries_by_level(a, b, *given)), lengths.size)
-        if not parts or not capacity:
-            chunks.wanted[:] = 0
-            return
-        entries = np.array([part for _, part in parts])
-        entries[:, 0] = 0  # no candidates
-        upwards = np.cumsum(entries.sum(axis=0)[::-1])  # entries of the highest levels
-        fits = int(np.searchsorted(upwards, capacity, "right"))  # so many levels fit
-        level = max(entries.shape[1] - 1 - fits, 0)
-        above = int(upwards[fits - 1]) if fits else 0
-        rooms = capacity - above - np.cumsum(entries[:, level]) + entries[:, level]
-        room = {first: int(left) for (first, _), left in zip(parts, rooms, strict=True)}
-        self._team.split(lambda a, b: hot.mark_candidates(a, b, *given, level, room[a], chunks.wanted), lengths.size)
 
     # Filling
 
@@ -286,19 +246,15 @@ class HotSubgraph(Cache):
         if entry_bytes is not None:
             self.chunks.limit(entry_bytes)
         self.chunks.grow(old, vertices, count)
-        hotness = np.zeros(count * vertices, np.uint32)
-        for k in range(count):
-            hotness[k * vertices : k * vertices + old] = self.hotness[k * old : (k + 1) * old]
-        self.room, self.hotness = vertices, hotness
+        self.uses.grow(count, old, vertices)
+        self.room, self._keys = vertices, count * vertices
         self._misses = np.zeros(-(-vertices // 8) * 8, np.uint8)
-        self.bytes = VERTEX_BYTES * hotness.size + self.capacity * self.chunks.entry
+        self.bytes = VERTEX_BYTES * self._keys + self.capacity * self.chunks.entry
 
     def renumber(self, movers: Array, holes: Array, vertices: int) -> None:
         """Vertex movers[i] has the number holes[i] now, and so many vertices are left. All lists must have been forgotten."""
         for k in range(len(self.names)):
-            own = self.hotness[k * self.room : (k + 1) * self.room]
-            own[holes] = own[movers]
-            own[vertices:] = 0
+            self.uses.renumber(k * self.room, self.room, movers, holes, vertices)
 
     def facts(self) -> dict[str, Any]:
         return {"refreshes": self.replacements}

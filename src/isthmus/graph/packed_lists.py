@@ -9,6 +9,7 @@ vertices of low degree would keep every window too dense.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,6 +93,12 @@ class PackedLists:
     def arrays(self) -> tuple[Array, Array, Array, Array]:
         """(begins, ends, targets, weights), as kernels take them; begins has the number of slots at its end."""
         return self._begins, self._ends, self.targets, self.weights
+
+    def move_edges(self, moved: Callable[[Array], Array]) -> None:
+        """Let targets and weights lie in other memory: `moved` copies an array there."""
+        self.targets = moved(self.targets)
+        if self.weighted:
+            self.weights = moved(self.weights)
 
     def bits(self) -> list[Array]:
         """For each member of the team a bit for every vertex, all 0, and to be left so."""

@@ -40,7 +40,7 @@ class CardLists:
         wanted = {id(lists) for lists in some}
         for key in [key for key in self._held if key not in wanted]:
             for near in self._held.pop(key)[1]:
-                self._space.give_back(near)
+                self._space.free(near)
 
     def close(self) -> None:
         self._held.clear()

@@ -55,15 +55,17 @@ class CardSpace:
             self.card.free(self._taken.pop())
         self._shared.clear()
 
+    def free(self, memory: Array | Shared) -> None:
+        """Free memory before the end: near memory, or what `shared` returns. No kernel may still use it."""
+        self._taken = [each for each in self._taken if each is not memory]
+        if isinstance(memory, Shared):
+            del self._shared[id(memory.host)]
+        self.card.free(memory)
+
     def near(self, count: int, dtype: Any) -> Array:
         near: Array = taken(self.card, self.card.near, count, dtype)
         self._taken.append(near)
         return near
-
-    def give_back(self, near: Array) -> None:
-        """Free memory before the end, when no kernel uses it any more."""
-        self._taken = [each for each in self._taken if each is not near]
-        self.card.free(near)
 
     def managed(self, array: Array) -> Array:
         """A copy that both sides use, as the host sees it."""
@@ -80,6 +82,10 @@ class CardSpace:
     def shares(self, array: Array) -> bool:
         """Whether an array is the host's view of memory that kernels use."""
         return id(array) in self._shared
+
+    def shared(self, array: Array) -> Shared | None:
+        """The memory of which an array is the host's view, if it is one."""
+        return self._shared.get(id(array))
 
     def upload(self, array: Array) -> Array:
         near = self.near(array.size, array.dtype)

@@ -3,7 +3,8 @@
 Loop, schedule, engines and clock are those of a modelled device. What differs is here and in `link/cuda.py`:
 
 - The state's arrays and the frontier's marks lie in managed memory, so `before`, `after` and all other parts of a program run on the host
-  as they stand, between launches. Pages migrate if they do; so deltas are taken, and the frontier is advanced, by kernels.
+  as they stand, between launches. Pages migrate if they do; so deltas are taken, and the frontier is advanced, by kernels. The state of
+  a stream's programs stays there from batch to batch.
 - A delivery is one piece of work. It waits for the event behind the copies into its buffer; then its rows are sorted by length, and each
   kind is a launch (`kernels/cuda/skeleton.py`). The piece ends when its last kernel has, so that its buffer can be used again.
 - Kernels read the live values. Where launches have a fixed order (`Card.repeats`), they read those that the launch has found, and
@@ -27,6 +28,7 @@ from isthmus.cache.cache import Cache
 from isthmus.engines.engine import Delivery, Ranges, Rows, Side
 from isthmus.errors import NotOnGpu
 from isthmus.frontier import Frontier
+from isthmus.graph.lists import Lists
 from isthmus.kernels.cuda import skeleton
 from isthmus.kernels.cuda.card import Card, Shared
 from isthmus.link.card_lists import CardLists
@@ -37,7 +39,7 @@ from isthmus.link.list_mover import ListMover
 from isthmus.messages import option
 from isthmus.programs.program import Program, State
 from isthmus.runtime.cuda_frontier import CudaFrontier
-from isthmus.runtime.desk import Desk
+from isthmus.runtime.desk import Desk, Outlasting
 from isthmus.runtime.launches import Launches
 from isthmus.runtime.work import Piece
 from isthmus.runtime.worker import Worker
@@ -52,16 +54,27 @@ NO_WEIGHTS_HERE = np.zeros(1, np.int32)  # a device has no empty arrays
 class OnCard(CardSpace):
     """Memory of one run on a card, freed at its end."""
 
-    def __init__(self, card: Card, lists: CardLists) -> None:
+    def __init__(self, card: Card, lists: CardLists, outlasting: Outlasting | None = None) -> None:
+        """`outlasting`: has what stays on the card between the batches of a stream."""
         super().__init__(card)
-        self.lists = lists.there
+        self._card_lists, self._outlasting = lists, outlasting
         self.left: list[tuple[Array, Shared]] = []  # what stays when the run has ended: copies on the host, and the card's own
+
+    def reach(self, array: Array) -> Array:
+        """An array of the state in memory that both sides use: itself, if it lies there already, or a copy."""
+        shared = None if self._outlasting is None else self._outlasting.shared(array)
+        if shared is None:
+            return self.managed(array)
+        self.share(shared)
+        return array
 
     def leave(self, own: Array, there: Array) -> Array:
         """The host's own array with what an array there holds. The memory on the card stays, for whoever takes it from `left`.
 
         The array is another one only if the program has replaced it by a larger one meanwhile.
         """
+        if own is there:
+            return own
         if own.shape == there.shape and own.dtype == there.dtype:
             own[...] = there
         else:
@@ -72,6 +85,11 @@ class OnCard(CardSpace):
             self.card.keep(shared)
             self.left.append((own, shared))
         return own
+
+    def lists(self, lists: Lists) -> tuple[Array, Array]:
+        """Begins and ends of lists in near memory, which stay there after the run."""
+        kept = None if self._outlasting is None else self._outlasting.positions(lists)
+        return self._card_lists.there(lists) if kept is None else kept
 
 
 def make_frontier(session: Session) -> Frontier:
@@ -92,8 +110,8 @@ def near_state(session: Session, program: Program, state: State, frontier: Front
         return
     assert isinstance(frontier, CudaFrontier)
     own = state.arrays  # a stream goes on with them
-    with OnCard(session.card, session.holdings.card_lists) as on:
-        exchange(program, state, tuple(on.managed(array) for array in own))
+    with OnCard(session.card, session.holdings.card_lists, session.holdings.outlasting) as on:
+        exchange(program, state, tuple(on.reach(array) for array in own))
         try:
             frontier.board(on)
             yield on

@@ -18,9 +18,11 @@ from isthmus.cache.cache import Cache
 from isthmus.cache.chunks import ChunkedLists
 from isthmus.cache.cuda_chunks import CudaChunkedLists
 from isthmus.cache.cuda_partition_cache import CudaPartitionCache
+from isthmus.cache.cuda_uses import CudaUses
 from isthmus.cache.cuda_vertex_cache import CudaVertexCache
 from isthmus.cache.hot_subgraph import HotSubgraph
 from isthmus.cache.partition_cache import PartitionCache
+from isthmus.cache.uses import Uses
 from isthmus.cache.vertex_cache import VertexCache
 from isthmus.engines.engine import Buffer, Engine, Resources, Side
 from isthmus.engines.registry import engine as engine_named
@@ -89,6 +91,12 @@ class Outlasting(Protocol):
 
     def cache(self, sides: list[Side]) -> Cache:
         """The cache for a desk with these sides."""
+
+    def shared(self, array: Array) -> Shared | None:
+        """The memory of a card where an array of a program's state lies; None: the array is only on the host."""
+
+    def positions(self, lists: Lists) -> tuple[Array, Array] | None:
+        """Where lists begin and end, in a card's memory; None: they are only on the host."""
 
 
 class Holdings:
@@ -375,6 +383,6 @@ def make_cache(split: Split, recipe: Recipe, sides: list[Side], memory: Array, t
         return VertexCache(side, memory, team) if card is None else CudaVertexCache(side, memory, card)
     if recipe.cache == "hot_subgraph" and len(sides) == 1:
         kinds = (side.target_dtype, side.weight_dtype if side.weight_width else None)
-        chunked = ChunkedLists if card is None else CudaChunkedLists
-        return HotSubgraph([side.name], [side.lists], memory, kinds, team, chunked=chunked)
+        chunked, uses = (ChunkedLists, Uses) if card is None else (CudaChunkedLists, CudaUses)
+        return HotSubgraph([side.name], [side.lists], memory, kinds, team, chunked=chunked, uses=uses)
     return Cache()

@@ -16,7 +16,7 @@ from isthmus.graph.graph import Graph
 from isthmus.memory import format_size
 from isthmus.runtime.agree import difference
 from isthmus.runtime.compare import DisagreementError, names_of
-from isthmus.runtime.device import device_of, is_gpu, name_of
+from isthmus.runtime.device import device_of, name_of
 from isthmus.runtime.repeat import now, origin
 from isthmus.runtime.result import Result
 from isthmus.runtime.session import check_graph
@@ -158,8 +158,7 @@ def compare_streams(
         raise OptionError(f"device: expected a modelled device or a GPU, such as model:rtx2080ti, got {device!r}, on which nothing moves")
     if isinstance(updates, str) and updates == "-":
         raise OptionError("updates: expected a file, as every recipe reads them again, got a pipe")
-    every = [name for name, each in RECIPES.items() if not (each.pages and is_gpu(device))]
-    names = list(dict.fromkeys(names_of(every if policies is None else policies)))
+    names = list(dict.fromkeys(names_of(list(RECIPES) if policies is None else policies)))
     if not names:
         raise OptionError("policies: expected at least one recipe, got none")
     for name in names:

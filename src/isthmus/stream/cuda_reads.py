@@ -1,46 +1,64 @@
 """Reads of lists by a stream on a GPU: the edges stay in the host's memory, page-locked where they lie, and the host changes them there.
 
-The hot subgraph lies in the GPU's memory. Runs follow what has improved by kernels, which read lists that are not held by zero-copy.
-The loops that correct answers read the host's memory, as for a modelled device; what they would read is counted (`reads.py`).
+What stays on the GPU from batch to batch: the hot subgraph, where lists begin and end, and the state of programs, in managed memory.
+Runs, and the loops that correct answers (`cuda_corrector.py`), read lists of the hot subgraph where they are; other lists are read by
+zero-copy. For the recipe with pages, the graph's edges themselves lie in managed memory, and both sides use them there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
+import numpy as np
+
 from isthmus.cache.cuda_chunks import CudaChunkedLists
+from isthmus.cache.cuda_uses import CudaUses
 from isthmus.cache.hot_subgraph import VERTEX_BYTES, HotSubgraph
 from isthmus.graph.change import Change
 from isthmus.graph.lists import Lists
 from isthmus.kernels.cuda.card import Card, Shared
-from isthmus.link.card_space import CardSpace, RowSpace, taken
+from isthmus.kernels.cuda.skeleton import LINE, line_of
+from isthmus.link.card_space import ROW, CardSpace, RowSpace, taken
 from isthmus.link.cuda import CudaLink
+from isthmus.link.cuda_pages import CudaLruPagedLink
 from isthmus.link.link import Array
 from isthmus.link.list_mover import ListMover
-from isthmus.stream.reads import FarReads
+from isthmus.stream.cuda_listed import Listed
+from isthmus.stream.reads import SPARE, FarReads
 
 
 class OutlastingHotSubgraph(HotSubgraph):
     """Has a mover of its own, as lists also move between runs."""
 
     def board(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
-        """It needs nothing of a run."""
+        """Only where the run has its frontier."""
+        self.uses.board(mover.rows, lists)
 
     def leave(self) -> None:
         """It keeps its mover."""
+        self.uses.leave()
 
 
 class CudaReads(FarReads):
-    """Edges in page-locked memory of the host. Close it after the session."""
+    """Edges in page-locked or managed memory of the host. Close it after the session."""
 
     def __init__(self, *given: Any) -> None:
         """As `FarReads`, and a card."""
         *others, card = given
-        self._card: Card = card
+        self.card: Card = card
         self._space = CardSpace(card)
-        self._registered: dict[int, Shared] = {}  # by address
+        self._registered: dict[int, Shared] = {}  # the graph's arrays, by address
+        self._lodged: dict[Hashable, tuple[Array, ...]] = {}
+        self._near_positions: dict[str, tuple[Array, Array]] = {}  # by side, with room for more vertices
+        self._uploaded_positions: set[str] = set()  # sides whose positions are those of the current snapshot
         try:
+            self._graph, self._recipe = others[0], others[2]
+            self._manage_edges()
+            self._rows = RowSpace(self._space, self._graph.vertices)
+            self.no_weights = self._space.upload(np.zeros(1, np.int32))
+            self._space.finish()
+            self.listed = Listed(self._space)
             super().__init__(*others)
         except BaseException:
             self.close()
@@ -51,12 +69,15 @@ class CudaReads(FarReads):
         memory = self._space.near(near_bytes + VERTEX_BYTES * len(self._sides) * snapshot.vertices, "uint8")
         kinds = (snapshot.target_dtype, snapshot.weight_dtype if self._weights else None)
         hot = OutlastingHotSubgraph(
-            self._sides, self._lists(), memory, kinds, self._graph.team, None, self._recipe.on_read, CudaChunkedLists
+            self._sides, self._lists(), memory, kinds, self._graph.team, None, self._recipe.on_read, CudaChunkedLists, CudaUses
         )
-        assert isinstance(hot.chunks, CudaChunkedLists)
-        hot.chunks.board(ListMover(RowSpace(self._space, snapshot.vertices)))
+        assert isinstance(hot.chunks, CudaChunkedLists) and isinstance(hot.uses, CudaUses)
+        hot.uses.stay(self._rows, self._near_lists)
+        hot.chunks.board(ListMover(self._rows))
         hot.chunks.far = self._far
         return hot
+
+    # The graph's arrays
 
     def _far(self, array: Array) -> Array:
         """A far array as kernels see it."""
@@ -68,26 +89,190 @@ class CudaReads(FarReads):
         known = self._registered.get(at)
         if known is None or known.host.size != section.size:
             self._unregister([at])
-            known = self._registered[at] = taken(self._card, self._card.register, section)
+            known = self._registered[at] = taken(self.card, self.card.register, section)
         return known
 
     def _unregister(self, addresses: list[int]) -> None:
         for at in addresses:
             if at in self._registered:
-                self._card.free(self._registered.pop(at))
+                memory = self._registered.pop(at)
+                if self._recipe.pages:
+                    self.card.keep(memory)  # the graph may still use it
+                else:
+                    self.card.free(memory)
+
+    def _manage_edges(self) -> None:
+        """For pages: let the graph's edges lie in managed memory."""
+        if self._recipe.pages:
+            for side in {id(each): each for each in self._graph.sides.values()}.values():
+                side.move_edges(self._managed)
+
+    def _managed(self, array: Array) -> Array:
+        """An array of the graph in managed memory: itself, if it lies there."""
+        if address(array) in self._registered:
+            return array
+        memory: Shared = taken(self.card, self.card.managed, array.view("uint8"))
+        host: Array = memory.host.view(array.dtype)
+        self._registered[address(host)] = memory
+        return host
 
     def link(self, names: list[str], arrays: list[Array]) -> CudaLink:
-        return CudaLink([self._register(array.view("uint8")) for array in arrays], self._device, self._card)
+        there = [self._register(array.view("uint8")) for array in arrays]
+        if self.pages is None:
+            return CudaLink(there, self._device, self.card)
+        return CudaLruPagedLink(there, names, self._device, self.pages, self.card)
+
+    # What programs have there
+
+    def lodge(self, owner: Hashable, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Copies in managed memory; those that the owner had before are freed."""
+        fresh: list[Array] = []
+        try:
+            for array in arrays:
+                fresh.append(self._space.managed(array))
+        except BaseException:
+            self._free_shared(fresh)
+            raise
+        self._free_shared(self._lodged.pop(owner, ()))
+        self._lodged[owner] = tuple(fresh)
+        return self._lodged[owner]
+
+    def _free_shared(self, arrays: Any) -> None:
+        self._space.finish()
+        for array in arrays:
+            memory = self._space.shared(array)
+            assert memory is not None
+            self._space.free(memory)
+
+    def shared(self, array: Array) -> Shared | None:
+        return self._space.shared(array)
+
+    def positions(self, lists: Lists) -> tuple[Array, Array] | None:
+        """Uploaded once for a snapshot."""
+        name = next((side for side in self._sides if address(self._graph.sides[side].arrays()[0]) == address(lists.begins)), None)
+        if name is None:
+            return None
+        begins, ends = self._room_for_positions(name, len(lists))
+        if name not in self._uploaded_positions:
+            for near, host in ((begins, lists.begins), (ends, lists.ends)):
+                self.card.copy(near, np.ascontiguousarray(host), self._space.stream)
+            self._space.finish()
+            self._uploaded_positions.add(name)
+        return begins, ends
+
+    def _near_lists(self, lists: Lists) -> tuple[Array, Array]:
+        near = self.positions(lists)
+        assert near is not None
+        return near
+
+    def _room_for_positions(self, name: str, vertices: int) -> tuple[Array, Array]:
+        near = self._near_positions.get(name)
+        if near is None or near[0].size < vertices:
+            for old in self._near_positions.pop(name, ()):
+                self._space.free(old)
+            room = vertices + vertices // SPARE + 64
+            near = self._near_positions[name] = self._space.near(room, np.int64), self._space.near(room, np.int64)
+            self._uploaded_positions.discard(name)
+        return near[0][:vertices], near[1][:vertices]
+
+    # For correction
+
+    def launch(self, kernel: Any, *arguments: Any) -> None:
+        self._space.launch(kernel, *arguments)
+
+    def finish(self) -> None:
+        self._space.finish()
+
+    def uploaded(self, columns: list[Array], kinds: tuple[Any, ...]) -> Iterator[list[Array]]:
+        """Columns of the host in near memory, a part at a time. The caller has submitted all work on a part when it asks for the next."""
+        room = min(self._rows.room, self.card.threads) if self.card.in_order else self._rows.room
+        for at in range(0, columns[0].size, room):
+            with CardSpace(self.card) as there:
+                part = [np.ascontiguousarray(column[at : at + room], kind) for column, kind in zip(columns, kinds, strict=True)]
+                near = [there.upload(each) for each in part]
+                there.finish()
+                yield near
+                self._space.finish()
+
+    def follow(self, side: str, rows: Array, weights: bool, kernel: Any, *arguments: Any) -> None:
+        """Run a kernel on the lists of these vertices: those of the hot subgraph where they are, others over the link.
+
+        Where threads run in order, lists are followed in the order of `rows`, one by one: then what is found, and what is read because of
+        it, is exactly as on a modelled device.
+        """
+        hot, held = self.hot, np.zeros(rows.size, np.bool_)
+        if hot is not None:
+            held = hot.chunks.held[rows.astype(np.int64) + hot.offset(self._stored(side))] != 0
+        for some in stretches(held) if self.card.in_order else (np.flatnonzero(held), np.flatnonzero(~held)):
+            if some.size:
+                run = self._follow_near if held[some[0]] else self._follow_far
+                run(side, rows[some], weights, kernel, arguments)
+
+    def _follow_near(self, side: str, rows: Array, weights: bool, kernel: Any, arguments: tuple[Any, ...]) -> None:
+        assert self.hot is not None
+        chunks, lists = self.hot.chunks, self._graph.snapshot.lists(side)
+        places = chunks.begins[rows.astype(np.int64) + self.hot.offset(self._stored(side))].astype(np.int64)
+        near_weights = chunks.weights if self._has(weights) else self.no_weights
+        columns = [rows, places, places, lists.ends[rows] - lists.begins[rows]]
+        if self.card.in_order:
+            self._one_by_one(columns, kernel, chunks.targets, near_weights, arguments)
+            return
+        for some in self._rows.parts(columns):
+            self._rows.sort(self._rows.kernels.sort_rows, *some)
+            self._rows.each_kind(kernel, LINE // chunks.targets.dtype.itemsize, chunks.targets, near_weights, *arguments)
+
+    def _follow_far(self, side: str, rows: Array, weights: bool, kernel: Any, arguments: tuple[Any, ...]) -> None:
+        lists, (targets, own_weights) = self._graph.snapshot.lists(side), self._graph.sides[side].arrays()[2:]
+        far = (self._far(targets), self._far(own_weights) if self._has(weights) else self.no_weights)
+        if self.card.in_order:
+            begins = lists.begins[rows]
+            self._one_by_one([rows, begins, begins, lists.ends[rows] - begins], kernel, *far, arguments)
+            return
+        positions = self._near_lists(lists)
+        for (some,) in self._rows.parts([rows]):
+            self._rows.sort(self._rows.list_kernels.sort_held, some, positions[0], *positions)
+            line = line_of(*(each.dtype.itemsize for each in far[: 1 + self._has(weights)]))
+            self._rows.each_far_kind(kernel, line, *far, *arguments)
+
+    def _one_by_one(self, columns: list[Array], kernel: Any, targets: Array, weights: Any, arguments: tuple[Any, ...]) -> None:
+        """Follow rows, a thread each, in their order."""
+        for rows in self.uploaded(columns, ROW):
+            with CardSpace(self.card) as there:
+                count = there.upload(np.array([rows[0].size]))
+                there.finish()
+                self.launch(kernel, 0, 0, *rows, count, 1, LINE // targets.dtype.itemsize, targets, weights, *arguments)
+                self._space.finish()
+
+    def _has(self, weights: bool) -> bool:
+        return weights and self._graph.snapshot.weighted
+
+    # When the snapshot advances
 
     def committed(self, change: Change) -> None:
         """Arrays that the graph has replaced are let go before others are used."""
         used = {address(array) for side in self._sides for array in self._graph.sides[side].arrays()[2:]}
         self._unregister([at for at in self._registered if at not in used])
+        self._manage_edges()
+        self._uploaded_positions.clear()
         super().committed(change)
+
+    def renumbered(self, change: Change) -> None:
+        self._uploaded_positions.clear()
+        super().renumbered(change)
+
+    def forget(self) -> None:
+        self._uploaded_positions.clear()
+        super().forget()
 
     def close(self) -> None:
         self._space.close()
+        self._lodged.clear()
         self._unregister(list(self._registered))
+
+
+def stretches(marks: Array) -> list[Array]:
+    """The places of marks, cut where they change."""
+    return np.split(np.arange(marks.size), np.flatnonzero(np.diff(marks)) + 1)
 
 
 def address(array: Array) -> int:

@@ -13,7 +13,6 @@ from isthmus.memory import format_size, parse_size
 from isthmus.messages import option
 from isthmus.policies.recipes import recipe as static_recipe
 from isthmus.runtime.budget import parse_share, split_for
-from isthmus.runtime.device import is_gpu
 from isthmus.runtime.session import Session
 from isthmus.stream.cuda_reads import CudaReads
 from isthmus.stream.reads import NEAR, FarReads, Reads
@@ -32,8 +31,6 @@ class DeviceSession(Session):
     reads: Reads = NEAR
 
     def __init__(self, graph: ChangingGraph, device: str, recipe: StreamRecipe, threads: int | None) -> None:
-        if recipe.pages and is_gpu(device):
-            raise OptionError(f"policy: {recipe.name} reads pages of managed memory, which does not run on a GPU yet; give another recipe")
         super().__init__(graph, device=device, memory=LEAST, policy=recipe.runs_by, threads=threads)
         self.recipe = recipe
         self._runs: list[Program] = []

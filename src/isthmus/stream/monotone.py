@@ -21,10 +21,9 @@ from isthmus.kernels.compiling import clock
 from isthmus.kernels.packed import DELETE, REWEIGH
 from isthmus.programs.dependencies import STATE_BYTES, with_room
 from isthmus.programs.program import Facts, Program, State
-from isthmus.stream.maintained import DIFFERENCE, OPPOSITE, Array, Differences, Effort, with_spare
-from isthmus.stream.propagation import NO_WEIGHTS, Propagating
+from isthmus.stream.maintained import DIFFERENCE, Array, Differences, Effort, with_spare
+from isthmus.stream.propagation import NOBODY_ACTIVE, Propagating
 
-NO_LEVELS = np.empty(0, np.uint32)
 TOOL_BYTES = 1 + 4 + 1 + 4 + 1 + 4 + 8  # marks, vertices without a value, orphans and their list, piles and two queues
 
 
@@ -38,7 +37,7 @@ class MaintainedMonotone(Propagating):
     def correct(self, change: Change) -> None:
         start = clock()
         self.effort = Effort()
-        self._lost_count[0] = 0
+        self.corrector.lose(NOBODY_ACTIVE)
         self._restart = self.reads.recomputes or (self._by_place and bool(change.added.size or change.removed.size))
         if not self._restart:
             self._cut_off(change)
@@ -46,61 +45,23 @@ class MaintainedMonotone(Propagating):
 
     def _cut_off(self, change: Change) -> None:
         """Vertices that depend on an edge that will be gone look for another parent, or lose their value."""
-        actions, parents = change.out.actions, self.parents
+        actions, corrector = change.out.actions, self.corrector
         gone = np.flatnonzero((actions == DELETE) | (actions == REWEIGH) if self.reads_weights() else actions == DELETE)
         tails, heads = change.out.vertices[gone], change.out.others[gone]
-        listed = (parents, self._orphaned, self._orphans, self._orphan_count)
-        self._orphan_count[0] = 0
         for side in self.sides if gone.size else ():
-            ends = (tails, heads) if side == "out" else (heads, tails)
-            self.in_parts(lambda a, b, ends=ends: correction.orphan_heads(*ends, a, b, *listed), gone.size)
+            corrector.orphan_heads(*((tails, heads) if side == "out" else (heads, tails)))
         if self._by_degree:  # all messages of a vertex change with its number of edges
             changed = np.unique(change.out.vertices)
-            self._orphan_children(changed[changed < self.graph.vertices], listed)
-        while count := int(self._orphan_count[0]):
-            done = int(self._lost_count[0])
-            if not self.graph.lists_are_near:
-                self._orphans[:count].sort()  # as their lists will come
-            adopted = self._adopted(self._orphans[:count], change)
-            self._give_up(self._orphans[:count], adopted)
-            self._orphan_count[0] = 0
-            self._orphan_children(self._lost[done : int(self._lost_count[0])], listed)
-        self._orphaned[self._lost[: int(self._lost_count[0])]] = 0
+            self._orphan_children(changed[changed < self.graph.vertices])
+        while (orphans := corrector.orphans()).size:
+            adopts = self.reads.adopts and not self._by_degree
+            adopted = corrector.adopted(orphans, change) if adopts else np.zeros(orphans.size, np.uint8)
+            self._orphan_children(corrector.give_up(orphans, adopted))
+        corrector.end()
 
-    def _orphan_children(self, rows: Array, listed: tuple[Array, ...]) -> None:
+    def _orphan_children(self, rows: Array) -> None:
         for side in self.sides if rows.size else ():
-            for some, lists in self.pieces(side, rows):
-                given = (*lists[:3], *listed)
-                found = self.in_parts(lambda a, b, some=some, given=given: correction.orphan_children(some, a, b, *given), some.size)
-                self.effort.edges_read += int(sum(found))
-
-    def _adopted(self, orphans: Array, change: Change) -> Array:
-        """Which of these orphans have found another parent."""
-        adopted = np.zeros(orphans.size, np.uint8)
-        if self._by_degree or not self.reads.adopts:
-            return adopted
-        weighted = self.reads_weights() and self.graph.weighted
-        silent = (self._silent is not None, self.values.dtype.type(0 if self._silent is None else self._silent))
-        common = (self.reads_weights(), *silent, self._orphaned, self.state.arrays, self.state.params, self.parents)
-        near = self.graph.lists_are_near
-        for side in self.sides:
-            changes, done = change.into if side == "out" else change.out, 0
-            left = slice(None) if near else np.flatnonzero(adopted == 0)
-            found = adopted[left]
-            for some, into in self.pieces(OPPOSITE[side], orphans[left]):
-                lists = (*self.ends_of(side), *into[:3], into[3] if weighted else NO_WEIGHTS)
-                given = (found[done : done + some.size], *lists, changes.vertices, changes.others, changes.actions, *common)
-                read = self.in_parts(lambda a, b, some=some, given=given: self._module.adopt(some, a, b, *given), some.size)
-                self.effort.edges_read += int(sum(read)) if near else int((into[1][some] - into[0][some]).sum())  # they come whole
-                done += some.size
-            adopted[left] = found
-        return adopted
-
-    def _give_up(self, orphans: Array, adopted: Array) -> None:
-        levels = self.state.arrays[1] if self._labels else NO_LEVELS
-        given = (self._initial, self._initials, self._lost, self._lost_count)
-        state = (self.values, levels, self.parents, *self.state.arrays[self._position + 1 :])
-        self.in_parts(lambda a, b: correction.give_up(orphans, adopted, a, b, self._orphaned, *state, *given), orphans.size)
+            self.corrector.orphan_children(side, rows)
 
     def compute(self, change: Change) -> None:
         start = clock()
@@ -125,7 +86,7 @@ class MaintainedMonotone(Propagating):
             return
         if self._labels and movers.size:
             self._rename_labels(movers, holes, n + change.removed.size)
-        for array in (*self.state.arrays[: self._position], self.parents):
+        for array in (*self.state.arrays[: self.position], self.parents):
             array[holes] = array[movers]
         self._rename_parents(movers, holes)
         self.values[n : n + change.removed.size] = 0
@@ -164,10 +125,10 @@ class MaintainedMonotone(Propagating):
         n, count = self.graph.vertices, int(self.state.arrays[-1][0])
         if n > self._published.size:
             fresh = with_room(self._published, self._published.size, n)
-            fresh[self._published.size :] = self._initials[self._published.size : n] if self._initials.size else self._initial
+            fresh[self._published.size :] = self.initials[self._published.size : n] if self.initials.size else self.initial
             self._published = fresh
         vertices, old, new = np.empty(count, np.uint32), np.empty(count, self.values.dtype), np.empty(count, self.values.dtype)
-        changed, changes = self.state.arrays[self._position + 1], self.state.arrays[self._position + 2]
+        changed, changes = self.state.arrays[self.position + 1], self.state.arrays[self.position + 2]
         found = correction.take_changes(changes, count, changed, self.values, self._published, vertices, old, new)
         self.state.arrays[-1][0] = 0
         return (Differences(vertices[:found], old[:found], new[:found]),)

@@ -6,7 +6,6 @@ What improves is followed by one thread while it is little and edges are near, e
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -17,13 +16,16 @@ from isthmus.kernels.packed import DELETE
 from isthmus.programs.declared import Monotone
 from isthmus.programs.dependencies import NOBODY, Remembered, first_values, with_room, worst
 from isthmus.programs.program import Facts, Program, State
+from isthmus.runtime.cuda import exchange
 from isthmus.runtime.execute import execute
 from isthmus.runtime.options import quiet
 from isthmus.runtime.session import Session
-from isthmus.stream.maintained import OPPOSITE, Array, Maintained, with_spare
+from isthmus.stream.corrector import NO_WEIGHTS, Corrector
+from isthmus.stream.cuda_corrector import CudaCorrector
+from isthmus.stream.cuda_reads import CudaReads
+from isthmus.stream.maintained import Array, Maintained, with_spare
 from isthmus.stream.reads import NEAR
 
-NO_WEIGHTS = np.empty(0, np.int32)
 NO_INITIALS = np.empty(0, np.int64)
 NOBODY_ACTIVE = np.empty(0, np.uint32)
 FEW = 4096  # active vertices that one thread follows sooner than the loop of all threads does
@@ -71,12 +73,13 @@ class Propagating(Maintained):
     def _from_scratch(self) -> None:
         facts, n = self.facts(), self.graph.vertices
         self._room = with_spare(n)
-        self.state, self._position = first_values(self.program, facts, self._room)
-        self._silent = worst(self.program, facts)
+        self.state, self.position = first_values(self.program, facts, self._room)
+        self._lodge()
+        self.silent = worst(self.program, facts)
         self._make_tools(facts)
         start = self.state.start
         if start is not None and start.dtype != np.bool_ and start.size <= FEW:
-            self._marks[start] = 1
+            self.marks[start] = 1
             self._propagate(start.astype(np.uint32), FIRST)
         else:
             self._go_on(start)
@@ -84,19 +87,24 @@ class Propagating(Maintained):
 
     def _make_tools(self, facts: Facts) -> None:
         room = self._room
-        self._marks = np.zeros(-(-room // 8) * 8, np.uint8)
-        self._lost, self._lost_count = np.empty(room, np.uint32), np.zeros(1, np.int64)
-        self._orphaned, self._orphans, self._orphan_count = np.zeros(room, np.uint8), np.empty(room, np.uint32), np.zeros(1, np.int64)
+        self.marks = np.zeros(-(-room // 8) * 8, np.uint8)
         self._piles, self._soon, self._later = np.zeros(room, np.uint8), np.empty(room, np.uint32), np.empty(2 * room, np.uint32)
         weighted = self.reads_weights() and self.graph.weighted
-        program = Remembered(self.program, self.state, self._position)
-        self._module = skeleton.build(program.name, program.text(facts), weighted, False, program.prefetched_array, True)
+        program = Remembered(self.program, self.state, self.position)
+        self.module = skeleton.build(program.name, program.text(facts), weighted, False, program.prefetched_array, True)
         self._width = self._bucket_width(facts)
         initial = self.program.initial
-        self._initial = 0 if initial == "vertex" else self.values.dtype.type(0) if self._silent is None else self._silent
-        if initial != "vertex" and self._silent is None:
-            self._initial = self.values.dtype.type(initial)
-        self._initials = self._own_values(facts) if initial == "vertex" else NO_INITIALS
+        self.initial = 0 if initial == "vertex" else self.values.dtype.type(0) if self.silent is None else self.silent
+        if initial != "vertex" and self.silent is None:
+            self.initial = self.values.dtype.type(initial)
+        self.initials = self._own_values(facts) if initial == "vertex" else NO_INITIALS
+        self.corrector = CudaCorrector(self, facts) if isinstance(self.reads, CudaReads) else Corrector(self, room)
+
+    def _lodge(self) -> None:
+        """Let the state's arrays lie where they can stay from batch to batch."""
+        there = self.reads.lodge(self, self.state.arrays)
+        if there is not self.state.arrays:
+            exchange(self.program, self.state, there)
 
     def _own_values(self, facts: Facts) -> Array:
         """Initial values by vertex."""
@@ -127,7 +135,18 @@ class Propagating(Maintained):
 
     @property
     def parents(self) -> Array:
-        return self.state.arrays[self._position]
+        return self.state.arrays[self.position]
+
+    @property
+    def levels(self) -> Array | None:
+        """Of programs whose values name vertices: how far each vertex is from the one it names, along parents."""
+        return self.state.arrays[1] if self._labels else None
+
+    @property
+    def changes(self) -> tuple[Array, Array, Array]:
+        """A byte for each vertex that has changed, the list of these, and its length."""
+        changed, changes, count = self.state.arrays[self.position + 1 :]
+        return changed, changes, count
 
     # After a batch
 
@@ -139,7 +158,7 @@ class Propagating(Maintained):
         self.state.arrays[-1][0] = n
 
     def _forget_changes(self) -> None:
-        _, changed, changes, count = self.state.arrays[self._position :]
+        _, changed, changes, count = self.state.arrays[self.position :]
         changed[changes[: int(count[0])]] = 0
         count[0] = 0
 
@@ -150,14 +169,15 @@ class Propagating(Maintained):
             self._room = n + n // 4 + 64
             arrays = [with_room(array, before, self._room) if array.size > 1 else array for array in self.state.arrays]
             changes, count = self.state.arrays[-2:]
-            arrays[self._position + 1 :] = [np.zeros(self._room, np.uint8), with_room(changes, before, self._room), count]
-            arrays[self._position + 1][changes[: int(count[0])]] = 1
+            arrays[self.position + 1 :] = [np.zeros(self._room, np.uint8), with_room(changes, before, self._room), count]
+            arrays[self.position + 1][changes[: int(count[0])]] = 1
             self.state = State(tuple(arrays), None, self.state.params, self.state.extra)
-            lost, lost_count = self._lost, self._lost_count
+            self._lodge()
+            lost = self.corrector.lost
             self._make_tools(self.facts())
-            self._lost[: lost.size], self._lost_count = lost, lost_count
+            self.corrector.lose(lost)
         if n > before:
-            self.values[before:n] = self._initials[before:n] if self._initials.size else self._initial
+            self.values[before:n] = self.initials[before:n] if self.initials.size else self.initial
             self.parents[before:n] = NOBODY
             if self._labels:
                 self.state.arrays[1][before:n] = 0
@@ -171,46 +191,26 @@ class Propagating(Maintained):
         tails, heads = change.out.vertices[fresh], change.out.others[fresh]
         weighted = self.reads_weights() and self.graph.weighted
         weights = change.out.weights[fresh] if weighted else NO_WEIGHTS
-        silent = (self._silent is not None, self.values.dtype.type(0 if self._silent is None else self._silent))
-        found: list[Array] = []
-        lost = self._lost[: int(self._lost_count[0])]
-        common = (*silent, self.state.arrays, self.state.params, self._marks)
         for side in self.sides:
-            lists, ways = self.ends_of(side), (tails, heads) if side == "out" else (heads, tails)
-            for some, into in self.pieces(OPPOSITE[side], lost) if lost.size else ():
-                self.effort.edges_read += int((into[1][some] - into[0][some]).sum())
-                given = (*lists, *into[:3], into[3] if weighted else NO_WEIGHTS, *common)
-                found += self._queued(
-                    lambda a, b, q, some=some, given=given: self._module.pull_rows(some, a, b, *given, q, 0), some.size
-                )
+            if self.corrector.lost.size:
+                self.corrector.hear(side, self.corrector.lost)
             if fresh.size:
                 self.effort.edges_read += int(fresh.size)
-                found += self._queued(
-                    lambda a, b, q, ways=ways, lists=lists: self._module.relax_arcs(*ways, weights, a, b, *lists, *common, q, 0), fresh.size
-                )
+                self.corrector.send(side, *((tails, heads) if side == "out" else (heads, tails)), weights)
+        starts = self.corrector.improved()
         if self._by_degree:
             changed = np.unique(change.out.vertices)
-            chosen = changed[self._marks[changed] == 0].astype(np.uint32)
-            if self._silent is not None:
-                chosen = chosen[self.values[chosen] != self._silent]
-            self._marks[chosen] = 1
-            found.append(chosen)
-        starts = np.concatenate(found) if found else np.empty(0, np.uint32)
+            chosen = changed[self.marks[changed] == 0].astype(np.uint32)
+            if self.silent is not None:
+                chosen = chosen[self.values[chosen] != self.silent]
+            self.marks[chosen] = 1
+            starts = np.concatenate([starts, chosen])
         self._propagate(starts)
 
     def _resend(self) -> None:
         """Let every vertex that has a value send again, and propagate what improved, as Grapin's release does."""
         values = self.values[: self.graph.vertices]
-        self._go_on(None if self._silent is None else np.flatnonzero(values != self._silent).astype(np.uint32))
-
-    def _queued(self, work: Any, count: int) -> list[Array]:
-        """Run work(first, last, queue) on parts of 0:count; returns the queues as far as they were used."""
-
-        def part(first: int, last: int) -> Array:
-            queue = np.empty(last - first, np.uint32)
-            return queue[: work(first, last, queue)]
-
-        return self.in_parts(part, count)
+        self._go_on(None if self.silent is None else np.flatnonzero(values != self.silent).astype(np.uint32))
 
     def _propagate(self, starts: Array, most: int | None = None) -> None:
         """Follow the marked vertices in `starts`, and all that improve by that.
@@ -222,18 +222,18 @@ class Propagating(Maintained):
         if self._follows_alone:
             begins, ends, targets, weights = self.graph.sides[self.sides[0]].arrays()
             while starts.size > 0:
-                _, _, edges = self._module.settle(
+                _, _, edges = self.module.settle(
                     0, n, starts, 0, 0, most, self.program.settles, self._width, begins, ends, targets,
-                    weights if weighted else NO_WEIGHTS, self.state.arrays, self.state.params, self._marks,
+                    weights if weighted else NO_WEIGHTS, self.state.arrays, self.state.params, self.marks,
                     self._piles, self._soon, self._later, np.empty(0, np.uint32), 0,
                 )  # fmt: skip
                 self.effort.edges_read += int(edges)
-                starts = np.flatnonzero(self._marks[:n]).astype(np.uint32) if edges >= most else NOBODY_ACTIVE
+                starts = np.flatnonzero(self.marks[:n]).astype(np.uint32) if edges >= most else NOBODY_ACTIVE
                 if starts.size > FEW:
                     break
                 most = sizes.now.settled_alone
         if starts.size:
-            self._marks[:n] = 0
+            self.marks[:n] = 0
             self._go_on(starts)
 
     def _go_on(self, starts: Array | None) -> None:
@@ -248,10 +248,10 @@ class Propagating(Maintained):
         self.effort.edges_read += int(run.trace.total("active_edges"))
 
     def _remembered(self, state: State) -> Remembered:
-        program = Remembered(self.program, state, self._position)
+        program = Remembered(self.program, state, self.position)
         program.sides = self.sides
         return program
 
     def runs(self) -> Program:
-        self._position = 0
+        self.position = 0
         return self._remembered(State((), None))

@@ -2,12 +2,13 @@
 
 On this machine the edges are near, and nothing is counted. On a modelled device (`FarReads`) a read is a use of a list: lists in the hot
 subgraph are hits, others cross the link, by requests or by pages as the stream's recipe says. The loops that correct answers read the
-host's memory either way; the loop of every run, which follows what has improved, reads hits from the hot subgraph itself.
+host's memory either way; the loop of every run, which follows what has improved, reads hits from the hot subgraph itself. On a GPU
+(`cuda_reads.py`) the same is counted, and kernels read all lists where they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from isthmus.graph.files import aligned_empty
 from isthmus.graph.lists import Lists
 from isthmus.graph.packed_lists import SideChanges
 from isthmus.kernels.compiling import clock
+from isthmus.kernels.cuda.card import Shared
 from isthmus.link import costs
 from isthmus.link.device import Device
 from isthmus.link.link import Moved
@@ -66,6 +68,10 @@ class Reads:
     recomputes = False  # answers are computed from scratch for every batch
     resends = False  # every vertex that has a value sends again after every batch
     adopts = True  # a vertex that has lost its parent looks for another before it loses its value
+
+    def lodge(self, owner: Hashable, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
+        """These arrays of a program where its runs and loops find them; they stay there until the owner brings others."""
+        return arrays
 
     def read(self, side: str, rows: Array, weights: bool) -> None:
         """A kernel reads the lists of these vertices."""
@@ -131,6 +137,12 @@ class FarReads(Reads):
     def cache(self, sides: list[Side]) -> Cache:
         """The hot subgraph, for programs that follow one side: the loop serves a vertex on all of its sides or on none."""
         return self.hot if self.hot is not None and len(sides) == 1 else Cache()
+
+    def shared(self, array: Array) -> Shared | None:
+        return None
+
+    def positions(self, lists: Lists) -> tuple[Array, Array] | None:
+        return None
 
     def ran(self, run: Execution) -> None:
         trace, found = run.trace, self.transfer

@@ -40,3 +40,5 @@ def test_all_kernels_compile_for_all_architectures_and_none_spills() -> None:
     assert {line.split(" sm_")[1].split()[0] for line in lines} == {"75", "80", "90", "120"}
     compiled = {line.split(":")[0] for line in lines if ":" in line}
     assert {SHARED.get(name, name) for name in ALGORITHMS.names()} <= compiled
+    maintained = {line.split(":")[0] for line in lines if ": hear" in line or ": send" in line}
+    assert maintained == {"bfs", "sssp", "weakly_connected_components", "widest_path"}

@@ -59,6 +59,7 @@ class Card(ABC):
     name: str
     gpu: bool
     repeats: bool  # work runs in an order that does not change from run to run
+    in_order = False  # the threads of a launch run one after the other, as on the modelled device's host
     threads: int
     notes: tuple[str, ...] = ()  # for the trace
     dlpack_device: tuple[int, int]  # kind and number of the device, as DLPack calls it
