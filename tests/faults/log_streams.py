@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import isthmus as ist
-from isthmus.graph.lock_file import Holder
+from isthmus.graph.holder import Holder
 from isthmus.stream import log as logs
 from isthmus.stream.logged import LOCK
 

@@ -16,7 +16,7 @@ import isthmus as ist
 from isthmus.errors import StoreError
 from isthmus.graph import merging
 from isthmus.graph.change import Edits
-from isthmus.graph.lock_file import Holder
+from isthmus.graph.holder import Holder
 from isthmus.graph.overlay_graph import OverlayGraph
 from isthmus.graph.verify import verify
 from isthmus.graph.writer import WriterLock
@@ -91,7 +91,7 @@ import isthmus as ist
 from isthmus import sizes
 from isthmus.graph import merging
 from isthmus.graph.change import Edits
-from isthmus.graph.lock_file import Holder
+from isthmus.graph.holder import Holder
 from isthmus.graph.overlay_graph import OverlayGraph
 
 plain, calls = merging.{function}, iter(range(10**6))
@@ -191,6 +191,23 @@ def test_a_merge_on_another_machine_is_left_alone_until_its_lock_is_old(changed:
     os.utime(lock, (0, 0))
     merging.sweep(tmp_path)
     assert left(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_listed_again_keeps_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other, really, calls = tmp_path / f"{merging.NAME}1-abcd.isthmus", os.listdir, iter(range(10))
+    other.mkdir()
+
+    def listing(folder: Path) -> list[str]:
+        if next(calls):
+            raise OSError(5, "Input/output error")
+        return really(folder)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "listdir", listing)
+        merging.sweep(tmp_path)
+    assert really(tmp_path) == [other.name]
+    merging.sweep(tmp_path)
+    assert really(tmp_path) == []
 
 
 def test_a_graph_in_another_order_is_saved_though_its_folder_cannot_be_written_to(changed: Any, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from tests import disks
 import isthmus as ist
 from isthmus.errors import BudgetError, OptionError, StoreError
 from isthmus.graph import files, writer
+from isthmus.graph.holder import Holder
 from isthmus.graph.manifest import Manifest
 from isthmus.graph.sealing import digest
 from isthmus.graph.store import Store
@@ -116,7 +117,7 @@ def test_a_system_call_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     write(tmp_path / "g.isthmus", 10)
 
 
-@pytest.mark.parametrize("call", range(1, 12))
+@pytest.mark.parametrize("call", range(3, 14))  # the first two are of the name in the lock file, for which there need be no room
 def test_a_full_disk_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int) -> None:
     """Every one of the writes and syncs of an overwrite, in turn, finds the disk full."""
     target = tmp_path / "g.isthmus"
@@ -420,6 +421,36 @@ def test_writers_take_turns_without_losing_the_lock(tmp_path: Path) -> None:
         thread.join()
     assert problems == []
     assert names(tmp_path) == []
+
+
+def test_a_writer_that_was_replaced_touches_nothing_of_its_successor(tmp_path: Path) -> None:
+    """On another machine, and of the same process number."""
+    target = tmp_path / "g.isthmus"
+    fenced = StoreWriter(target)
+    os.rename(tmp_path / ".g.isthmus.lock", tmp_path / "its lock")  # flock of another machine is not seen here
+    write(target, 10)
+    before = snapshot(target)
+    successor = StoreWriter(target, overwrite=True)
+    assert successor.folder is not None and successor.folder.is_dir() and successor.folder != fenced.folder
+    with pytest.raises(StoreError, match=r"has taken over, or .* was removed"):
+        fenced._lock.renew(now=True)
+    fenced.__exit__(None, None, None)
+    assert successor.folder.is_dir() and (tmp_path / ".g.isthmus.lock").exists()
+    successor.__exit__(None, None, None)
+    assert snapshot(target) == before
+
+
+def test_a_store_whose_lock_was_taken_over_is_not_put_into_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, really = tmp_path / "g.isthmus", writer.fsync_folder
+
+    def late(folder: Path) -> None:
+        really(folder)
+        (tmp_path / ".g.isthmus.lock").write_bytes(Holder("otherhost", "1-2-3", 77).encode())
+
+    monkeypatch.setattr(writer, "fsync_folder", late)
+    with pytest.raises(StoreError, match=r"another process \(process 77 on the host otherhost\) has taken over"):
+        write(target, 10)
+    assert names(tmp_path) == [".g.isthmus.lock"]
 
 
 def test_in_memory_within_the_budget() -> None:

@@ -1,83 +1,40 @@
 """A lock file: one writer at a time, also in a folder that several machines share.
 
 Among the processes of one machine `flock` decides, and it ends with the process that has it. Some file systems do not tell other machines
-of it. So the file names its holder: host, boot and process. The holder renews the time of the file while it works. A lock whose
-holder is on another machine counts as held until it was not renewed for OLD seconds; process numbers of other machines mean nothing here.
+of it, and some have none. So the file names its holder: host, boot and process (`holder.py`). While the lock is held, the time of the
+file is renewed (`signs.py`). A lock whose holder is on another machine counts as held until it was not renewed for OLD seconds; process
+numbers of other machines mean nothing here.
 
-Containers of one machine have different host names and the same boot id, so these are one machine. A host that was booted again is the
-same machine, too.
+A holder that was stopped for longer may have been replaced. So it looks (`renew`) before it does what cannot be undone.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
-import socket
+import threading
 import time
-import zlib
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Self
 
 from isthmus.errors import StoreError
+from isthmus.graph.holder import Holder, clock
+from isthmus.graph.signs import SIGNS
 
-OLD = 3600.0  # seconds; longer than a writer sorts between two pieces that it writes
+OLD = 3600.0  # seconds
 RENEWED = 60.0  # seconds between two signs of life, at least
-MOST = 512  # bytes of a lock file that are looked at
-BOOT = Path("/proc/sys/kernel/random/boot_id")  # Linux only
-
-
-@dataclass(frozen=True)
-class Holder:
-    """A process of some machine. `boot` is empty where the system has no boot id."""
-
-    host: str
-    boot: str
-    process: int
-
-    @classmethod
-    def this(cls) -> Self:
-        return cls(*machine(), os.getpid())
-
-    @classmethod
-    def read(cls, file: int) -> Self | None:
-        """The holder that a lock file names; None: none, or not a whole name."""
-        with contextlib.suppress(OSError, ValueError):
-            host, boot, process, end = os.pread(file, MOST, 0).decode().split("\n")
-            if host and not end:
-                return cls(host, boot, int(process))
-        return None
-
-    def encode(self) -> bytes:
-        return f"{self.host}\n{self.boot}\n{self.process}\n".encode()
-
-    @property
-    def is_here(self) -> bool:
-        """Whether this is a process of this machine."""
-        host, boot = machine()
-        return self.host == host or (self.boot == boot != "")
-
-
-@cache
-def machine() -> tuple[str, str]:
-    """Host name and boot id of this machine."""
-    try:
-        boot = BOOT.read_text().strip()
-    except OSError:
-        boot = ""
-    return socket.gethostname() or "unnamed", boot
-
-
-def machine_key() -> str:
-    """Some letters for file names, which another machine hardly has."""
-    host, boot = machine()
-    return f"{zlib.crc32((boot or host).encode()):08x}"
+FULL = (errno.ENOSPC, errno.EDQUOT)
+NO_FLOCK = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # file systems that have none
 
 
 class NoLockFile(StoreError):
     """The file cannot be made, or not locked."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for it."""
+        return isinstance(self.__cause__, OSError) and self.__cause__.errno in FULL
 
 
 class LockFile:
@@ -85,38 +42,112 @@ class LockFile:
 
     def __init__(self, path: Path, what: Path, busy: str) -> None:
         """`what` and `busy`, for messages: what is locked, and what its holder does."""
-        self.path, self._what, self._busy, self._renewed = path, what, busy, time.monotonic()
+        self.path, self._what, self._busy, self._renewed = path, what, busy, clock()
         self._process = os.getpid()
+        self._is_named = False  # the file has our name
+        self._found: Holder | None = None  # the name that it has as long as there is no room for ours
+        self._closing = threading.Lock()
+        while not self._try():
+            pass  # the last holder removed the file between our open and our lock
+
+    def _try(self) -> bool:
+        """Open the file and lock it; False if it has been removed meanwhile."""
+        made = self._open()
+        try:
+            if self._took():
+                SIGNS.add(self)
+                return True
+        except StoreError:  # another process has it
+            os.close(self._file)
+            raise
+        except BaseException as error:  # Ctrl-C, too: this process may want it again
+            SIGNS.remove(self)
+            self._undo(made)
+            if isinstance(error, OSError):
+                raise NoLockFile(f"{self.path}: cannot lock: {error.strerror}") from error
+            raise
+        os.close(self._file)
+        return False
+
+    def _open(self) -> bool:
+        """Open the file; whether it had to be made."""
         while True:
             try:
-                self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+                self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+                return True
+            except FileExistsError:
+                with contextlib.suppress(FileNotFoundError):
+                    self._open_old()
+                    return False
             except OSError as error:
                 raise NoLockFile(f"{self.path.parent}: cannot write here: {error.strerror}") from error
-            try:
-                if self._took():
-                    return
-            except BlockingIOError:
-                message = f"{self._what}: another process{self._elsewhere()} is {self._busy}"
-                os.close(self._file)
-                raise StoreError(message) from None
-            except OSError as error:
-                os.close(self._file)
-                raise NoLockFile(f"{self.path}: cannot lock: {error.strerror}") from error
-            except BaseException:  # it is held elsewhere; or Ctrl-C: this process may want it again
-                os.close(self._file)
-                raise
-            os.close(self._file)  # the last holder removed it between our open and our lock
+
+    def _open_old(self) -> None:
+        """Open a file that is there. One that cannot be written, as of another user, may still tell who holds it."""
+        try:
+            self._file = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._file = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
+                try:
+                    self._refuse_if_held(False)
+                finally:
+                    os.close(self._file)
+            raise NoLockFile(
+                f"{self.path}: cannot write: {error.strerror}. If nobody is {self._busy}, remove this file and try again"
+            ) from error
 
     def _took(self) -> bool:
         """Lock the open file; False if it has been removed meanwhile."""
-        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        flocked = self._flocked()
         if not self._is_there():
             return False
-        self._refuse_if_held_elsewhere()
-        with contextlib.suppress(OSError):  # a full disk: then only flock decides
-            os.ftruncate(self._file, 0)
-            os.write(self._file, Holder.this().encode())
+        self._refuse_if_held(flocked)
+        try:
+            self._write_name()
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            # On this machine flock decides; elsewhere the old name counts, with a new sign of life.
+            with contextlib.suppress(OSError):
+                os.utime(self._file)
+            return True
+        if Holder.read(self._file) != Holder.this():
+            raise StoreError(self._another())
+        return self._is_there()
+
+    def _flocked(self) -> bool:
+        """Lock the open file; False if the file system has no such locks. Raises StoreError if another process has it."""
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StoreError(self._another()) from None
+        except OSError as error:
+            if error.errno not in NO_FLOCK:
+                raise
+            return False
         return True
+
+    def _write_name(self) -> None:
+        """Over the old name, which stays if there is no room."""
+        name = Holder.this().encode()
+        try:
+            if os.pwrite(self._file, name, 0) < len(name):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.ftruncate(self._file, len(name))
+        except OSError:
+            self._found = Holder.read(self._file)
+            raise
+        self._is_named = True
+        os.fsync(self._file)
+
+    def _undo(self, made: bool) -> None:
+        with contextlib.suppress(OSError):
+            if made and self._is_ours():
+                self.path.unlink()
+        os.close(self._file)
 
     def _is_there(self) -> bool:
         """Whether the path names the file that we have open."""
@@ -125,25 +156,35 @@ class LockFile:
         except FileNotFoundError:
             return False
 
-    def _elsewhere(self) -> str:
-        holder = Holder.read(self._file)
-        return "" if holder is None or holder.is_here else f" (process {holder.process} on the host {holder.host})"
+    def _seen(self) -> float:
+        """When the holder gave its last sign of life; a time in the future is now."""
+        return min(os.fstat(self._file).st_mtime, time.time())
 
-    def _refuse_if_held_elsewhere(self) -> None:
-        """Raise StoreError if a process of another machine holds the lock, or was killed not long ago."""
-        holder = Holder.read(self._file)
-        age = time.time() - os.fstat(self._file).st_mtime
-        if holder is None or holder.is_here or age >= OLD:
+    def _another(self) -> str:
+        return f"{self._what}: another process{self._elsewhere()} is {self._busy}"
+
+    def _elsewhere(self) -> str:
+        with contextlib.suppress(OSError):
+            holder = Holder.read(self._file)
+            if holder is not None and not holder.is_here(self._seen()):
+                return f" (process {holder.process} on the host {holder.host})"
+        return ""
+
+    def _refuse_if_held(self, flocked: bool) -> None:
+        """Raise StoreError if a process that flock does not tell of holds the lock, or was killed not long ago."""
+        holder, seen = Holder.read(self._file), self._seen()
+        age = time.time() - seen
+        if holder is None or age >= OLD or (holder.is_here(seen) and (flocked or not holder.may_run())):
             return
         raise StoreError(
             f"{self._what}: process {holder.process} on the host {holder.host} is {self._busy}, or was killed there; its last sign of life "
-            f"was {max(0, age) / 60:.0f} minutes ago. Wait for it; or, if it has ended, remove {self.path} and try again. After "
+            f"was {age / 60:.0f} minutes ago. Wait for it; or, if it has ended, remove {self.path} and try again. After "
             f"{OLD / 60:.0f} minutes without a sign of life its lock no longer counts"
         )
 
-    def renew(self) -> None:
-        """Give a sign of life, now and then. Raises StoreError if another machine has taken the lock over meanwhile."""
-        if time.monotonic() - self._renewed < RENEWED:
+    def renew(self, now: bool = False) -> None:
+        """Give a sign of life, now and then, or `now`. Raises StoreError if another machine has taken the lock over meanwhile."""
+        if not now and clock() - self._renewed < RENEWED:
             return
         if not self._is_ours():
             raise StoreError(
@@ -152,18 +193,33 @@ class LockFile:
             )
         with contextlib.suppress(OSError):
             os.utime(self._file)
-        self._renewed = time.monotonic()
+            if not self._is_named:
+                self._write_name()  # perhaps there is room now
+        self._renewed = clock()
+
+    def sign(self) -> None:
+        """What `renew` does, for a thread that nobody waits for: a holder that was replaced is told by its own call."""
+        with self._closing, contextlib.suppress(StoreError, OSError):
+            if self._file >= 0:
+                self.renew()
 
     def _is_ours(self) -> bool:
-        """Whether the file names us, or nobody: a full disk may leave no room for a name."""
+        """Whether the file names us; or, if there was no room for a name, what it named before."""
         try:
-            return self._is_there() and Holder.read(self._file) in (None, Holder.this())
+            return self._is_there() and Holder.read(self._file) == (Holder.this() if self._is_named else self._found)
         except OSError:  # nobody knows
             return True
 
     def release(self) -> None:
-        if os.getpid() == self._process:  # not in a fork of the holder
-            with contextlib.suppress(OSError):  # the next holder removes the file
-                if self._is_ours():
-                    self.path.unlink()
-        os.close(self._file)
+        SIGNS.remove(self)
+        if os.getpid() != self._process:  # a fork of the holder
+            os.close(self._file)
+            return
+        with self._closing:
+            try:
+                with contextlib.suppress(OSError):  # the next holder removes the file
+                    if self._is_ours():
+                        self.path.unlink()
+            finally:
+                os.close(self._file)
+                self._file = -1

@@ -6,6 +6,7 @@ store holds the permutation, like a store in hub order.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
@@ -19,7 +20,7 @@ from isthmus import sizes
 from isthmus.errors import IsthmusError, StoreError
 from isthmus.graph.files import Array, remove_folder
 from isthmus.graph.graph import Graph
-from isthmus.graph.lock_file import machine_key
+from isthmus.graph.holder import is_alive, machine_key
 from isthmus.graph.manifest import Manifest
 from isthmus.graph.overlay import Overlay
 from isthmus.graph.overlay_snapshot import OverlaySnapshot
@@ -118,17 +119,6 @@ def is_fresh_lock(path: Path) -> bool:
     return match is None or match[3] not in (None, machine_key()) or is_alive(int(match[2]))
 
 
-def is_alive(process: int) -> bool:
-    """Whether there is a process of this number."""
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass
-    return True
-
-
 def sweep(folder: Path) -> None:
     """Remove what killed merges have left, but not a merge that is under way: it holds a lock."""
     try:
@@ -140,7 +130,10 @@ def sweep(folder: Path) -> None:
             lock = WriterLock(target)
         except StoreError:
             continue
-        for path in folder.glob(f"*{target.name}*"):
-            if path != lock.path:
-                remove_folder(path)
-        lock.release()
+        try:
+            with contextlib.suppress(OSError):  # the next one removes it
+                for name in os.listdir(folder):
+                    if target.name in name and name != lock.path.name:
+                        remove_folder(folder / name)
+        finally:
+            lock.release()

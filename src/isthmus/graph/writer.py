@@ -7,6 +7,7 @@ writes the manifest and renames the store into place; an existing store is excha
 from __future__ import annotations
 
 import os
+import secrets
 from array import array
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from isthmus.graph.files import (
     sync_or_undo,
     write_all,
 )  # fmt: skip
+from isthmus.graph.holder import machine_key
 from isthmus.graph.lock_file import LockFile
 from isthmus.graph.manifest import NAME, Manifest, Section
 from isthmus.graph.sealing import digest
@@ -149,7 +151,8 @@ class StoreWriter:
             raise StoreError(f"{self.target.parent}: cannot write here: {error.strerror}") from error
         self._lock = WriterLock(self.target)
         self._sections: dict[str, SectionFile] = {}
-        self.folder: Path | None = self.target.with_name(f"{self._work_name}{os.getpid()}")
+        unique = f"{os.getpid()}-{machine_key()}-{secrets.token_hex(4)}"  # a writer that was replaced must not remove its successor's
+        self.folder: Path | None = self.target.with_name(self._work_name + unique)
         self._store = self.folder / "store"
         try:
             self._recover()
@@ -202,6 +205,7 @@ class StoreWriter:
         store = Store(self._store)  # before the rename, so that a failure leaves the target unchanged
         try:
             fsync_folder(self._store)
+            self._lock.renew(now=True)
             self._put_into_place()
         except OSError as error:
             self._replaced_stays = isinstance(error, NotUndone)

@@ -79,12 +79,15 @@ class Logged(Unlogged):
 
     def _take_lock(self) -> None:
         self._lock = locked(self.path, "a log", "another stream is writing to this log")
-        with contextlib.suppress(NoLockFile):  # a full disk: then only the lock of the folder decides
+        try:
             self._lock_file = LockFile(self.path / LOCK, self.path, "writing to this log")
+        except NoLockFile as error:
+            if not error.is_full:  # otherwise only the lock of the folder decides
+                raise
 
-    def _renew_lock(self) -> None:
+    def _renew_lock(self, now: bool = False) -> None:
         if self._lock_file is not None:
-            self._lock_file.renew()
+            self._lock_file.renew(now)
 
     def _open(self, graph: Graph | None) -> None:
         self._is_new = not (self.path / NAME).exists()
@@ -131,6 +134,7 @@ class Logged(Unlogged):
         return int(self._manifest["seed"], 16)
 
     def begin(self, graph: AdvancingGraph, programs: Mapping[str, Any]) -> None:
+        self._renew_lock(now=True)  # first answers may have taken hours, and what another writer has added must not be cut off
         wanted = [remembered(asked) for asked in programs.values()]
         if self._recovered is None:
             self._begin_anew(graph)
@@ -223,7 +227,9 @@ class Logged(Unlogged):
                 if isinstance(graph, OverlayGraph):  # its changes need not be in memory any more
                     with open_graph(written / checkpoints.GRAPH) as stored:
                         graph.go_on_with(stored)
+            self._renew_lock(now=True)
             self._writer.roll()
+            self._renew_lock(now=True)
             self._cut()
             self._written += 1
         except (OSError, StoreError) as error:
