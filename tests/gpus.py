@@ -77,16 +77,19 @@ class LazyCard(Card):
             self.held[id(array)] = array
         return array
 
-    def near(self, count: int, dtype: Any) -> Array:
+    def _room(self, count: int, dtype: Any) -> Array:
         made = np.empty(count, dtype)
         made.view(np.uint8)[:] = RUBBISH
         return self._take(made)
 
+    def near(self, count: int, dtype: Any) -> Array:
+        return self._room(count, dtype)
+
     def pinned(self, count: int, dtype: Any) -> Array:
-        return self.near(count, dtype)
+        return self._room(count, dtype)
 
     def mapped_room(self, count: int, dtype: Any) -> Shared:
-        made = self.near(count, dtype)
+        made = self._room(count, dtype)
         self.far.add(id(made))
         return Shared(made, made[:])
 
@@ -98,7 +101,7 @@ class LazyCard(Card):
         return shared
 
     def managed_room(self, count: int, dtype: Any) -> Shared:
-        made = self.near(count, dtype)
+        made = self._room(count, dtype)
         return Shared(made, made[:])
 
     def advise(self, memory: Shared, advice: str) -> None:
@@ -200,6 +203,58 @@ class LazyCard(Card):
 
 def flat(arguments: Any) -> list[Any]:
     return [each for one in arguments for each in (flat(one) if isinstance(one, tuple) else [one])]
+
+
+@dataclass
+class FailingCard(LazyCard):
+    """A card on which a kernel fails: after some waits, none succeeds, and work is lost. The host's memory can still be let go."""
+
+    waits: int = 0  # those that succeed
+
+    def finish(self, event: Event) -> None:
+        with self._lock:
+            self.waits -= 1
+            if self.waits < 0:
+                self._finished = [len(stream) for stream in self._streams]
+                raise OSError("the card has failed")
+        super().finish(event)
+
+
+class Near(np.ndarray[Any, Any]):
+    """Near memory of which a thread takes parts only after it has begun with the card."""
+
+    begun = threading.local()
+
+    def __getitem__(self, key: Any) -> Any:
+        assert getattr(self.begun, "here", False), "a thread took a part of near memory before it began"
+        return super().__getitem__(key)
+
+
+@dataclass
+class StrictCard(LazyCard):
+    """A card that finds threads which do not begin (`Card.begin_thread`)."""
+
+    def begin_thread(self) -> None:
+        Near.begun.here = True
+
+    def near(self, count: int, dtype: Any) -> Array:
+        self.begin_thread()
+        made = super().near(count, dtype)
+        del self.held[id(made)]
+        near = made.view(Near)
+        self.held[id(near)] = near
+        return near
+
+    def launch(self, kernel: Any, stream: int, *arguments: Any) -> None:
+        self.begin_thread()
+        super().launch(kernel, stream, *plain(arguments))
+
+
+def plain(arguments: Any) -> Any:
+    """Arguments as kernels take them: with NumPy's own arrays."""
+    if isinstance(arguments, tuple):
+        return tuple(plain(each) for each in arguments)
+    return arguments.view(np.ndarray) if isinstance(arguments, Near) else arguments
 
 
 @dataclass

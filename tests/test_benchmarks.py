@@ -284,10 +284,15 @@ def test_answers_of_a_gpu_are_verified(module, monkeypatch, tmp_path, capsys):
     options = SimpleNamespace(device="cuda:0", memory="10%", rounds=1)
     assert gpu.measured("rmat6", options, tmp_path)
     shown = capsys.readouterr().out
-    assert "| sssp | hytgraph | " in shown and "WRONG" not in shown
+    for row in ("sssp | hytgraph", "pagerank | unified", "bfs | grus", "sssp | subway from disk", "grapin", "grapin-page", "auto"):
+        assert f"| {row} | " in shown
+    assert "WRONG" not in shown and card.held == {}
+    for name in ("RECIPES", "FROM_DISK"):
+        monkeypatch.setattr(gpu, name, ("filter",))
     monkeypatch.setattr(gpu, "same", lambda found, expected: False)
     assert not gpu.measured("rmat6", options, tmp_path)
-    assert "WRONG" in capsys.readouterr().out
+    runs, streams = capsys.readouterr().out.split("sssp in a stream")
+    assert runs.count("WRONG") == 12 and streams.count("WRONG") == 4  # three rows of each algorithm, and every recipe of streams
 
 
 def test_a_machine_without_a_gpu_is_told(module, monkeypatch, capsys):

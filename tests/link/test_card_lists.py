@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from tests.gpus import LazyCard
 
+from isthmus.errors import BudgetError
 from isthmus.graph.lists import Lists
 from isthmus.link.card_lists import CardLists
 
@@ -26,6 +28,15 @@ def test_lists_are_uploaded_once_and_stay() -> None:
     assert len(card.record_of) == 4
     there.close()
     assert card.held == {}
+
+
+def test_nothing_stays_of_lists_that_find_no_room() -> None:
+    card = LazyCard(fails_at=1)
+    there = CardLists(card)
+    with pytest.raises(BudgetError, match="not enough GPU memory"):
+        there.there(Lists(OFFSETS[:-1], np.array([2, 3, 9], np.int64)))
+    assert card.held == {}
+    there.close()
 
 
 def test_a_graph_without_vertices_has_lists_too() -> None:

@@ -89,8 +89,9 @@ def test_a_file_that_cannot_be_read_takes_no_memory(far: FarMemory, card: LazyCa
 def test_others_are_let_go(far: FarMemory, card: LazyCard) -> None:
     for name in ("targets", "weights"):
         far.lock(name, of(100), False)
-    far.keep_only({"weights"})
-    assert not far.holds("targets", False) and far.holds("weights", False) and len(card.held) == 1
+    far.lock("weights", of(100), True)
+    far.keep_only({("weights", False)})
+    assert not far.holds("targets", False) and far.holds("weights", False) and not far.holds("weights", True) and len(card.held) == 1
 
 
 @pytest.mark.parametrize(("policy", "managed"), [("filter", False), ("emogi", False), ("unified", True)])

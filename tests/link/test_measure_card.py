@@ -51,6 +51,16 @@ def test_the_figures_are_those_of_the_card(quick: None) -> None:
     assert device.managed.peak_share == pytest.approx(costs.managed_bandwidth / costs.bandwidth)
 
 
+def test_every_push_writes_values_and_marks(quick: None) -> None:
+    card = TimedCard()
+    measured(card)
+    pushes = [work for work in card.done if work.name == "push"]
+    *_, targets, _, (values,), _, (sent,), marks = pushes[-1].arguments
+    assert [work.arguments[-2] for work in pushes] == [(-run,) for run in range(1, len(pushes) + 1)]
+    reached = np.unique(targets)
+    assert (values[reached] == sent).all() and (marks[reached] == 1).all() and marks.sum() == reached.size
+
+
 def test_the_median_of_the_rounds_counts() -> None:
     names = [
         "bandwidth", "back_bandwidth", "transfer_seconds", "copy_seconds", "fill_bandwidth", "launch_seconds", "edge_rate", "packing",

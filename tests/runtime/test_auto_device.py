@@ -128,6 +128,18 @@ def test_a_program_that_cannot_run_there_runs_on_the_processor(machine: Any, gra
         ist.bfs(graph, 1, device="cuda:0")
 
 
+def test_a_kernel_that_finds_no_room_runs_on_the_processor(machine: Any, graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (card,) = machine(SLOW)
+
+    def full(*given: Any) -> None:
+        raise MemoryError("the card is full")
+
+    monkeypatch.setattr(card, "launch", full)
+    result = ist.bfs(graph, 1)
+    assert result.summary()["device"] == "cpu" and np.array_equal(result.filled(), ist.bfs(graph, 1, device="cpu").filled())
+    assert card.held == {}
+
+
 def test_a_plan_is_for_the_chosen_device(machine: Any, graph: Any) -> None:
     machine(SLOW)
     assert ist.plan("bfs", graph, 1).summary()["device"] == "cuda:0"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import gc
+import threading
 import time
 import weakref
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from tests import gpus
 from tests.conformance.test_cuda import NAMES
-from tests.gpus import LazyCard
+from tests.gpus import FailingCard, LazyCard, Near, StrictCard
 from tests.programs.ways import columns, skewed
 
 import isthmus as ist
@@ -33,8 +35,8 @@ def use(monkeypatch: pytest.MonkeyPatch, sized: Any) -> Any:
     """Make a card the machine's only GPU, and lists longer than buffers."""
     sized(smallest_partition=4096, least_buffer=1024, few_edges=16, alone=64, piece=300, smallest_queue=3)
 
-    def card(**options: Any) -> LazyCard:
-        made = LazyCard(**options)
+    def card(kind: type[LazyCard] = LazyCard, **options: Any) -> LazyCard:
+        made = kind(**options)
         monkeypatch.setattr(shim, "found", lambda: ([shim.Found(0, "lazy", (8, 0))], ""))
         monkeypatch.setattr(device, "open_card", lambda number: made)
         return made
@@ -144,6 +146,71 @@ def test_memory_is_freed_whichever_allocation_fails(use: Any, graph: Any, recipe
     assert failed >= 5
 
 
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_memory_is_freed_whenever_the_card_fails(use: Any, graph: Any, recipe: str) -> None:
+    how, waits = {**HOW, "policy": recipe, "memory": "40%"}, 0
+    card = use(FailingCard, waits=1 << 30)
+    ist.sssp(graph, 1, **how)
+    most = (1 << 30) - card.waits
+    for waits in range(0, most, max(1, most // 8)):
+        card = use(FailingCard, waits=waits)
+        with pytest.raises(OSError, match="the card has failed"):
+            ist.sssp(graph, 1, **how)
+        assert card.held == {}
+
+
+@pytest.mark.parametrize("what", ["launch", "scan", "stream"])
+def test_memory_that_work_takes_counts(use: Any, graph: Any, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first launch of a kernel loads its code, and prefix sums take memory of their own."""
+    how = {**HOW, "policy": "hytgraph", "memory": "40%"}
+    for before in (0, 1, 2):
+        card, left = use(), iter(range(before))
+        do = getattr(card, what)
+
+        def full(*given: Any, do: Any = do, left: Any = left) -> Any:
+            if next(left, None) is None:
+                raise MemoryError("the card is full")
+            return do(*given)
+
+        monkeypatch.setattr(card, what, full)
+        with pytest.raises(BudgetError, match="not enough GPU memory"):
+            ist.pagerank(graph, **how)
+        assert card.held == {}
+
+
+@pytest.mark.parametrize("recipe", [*RECIPES, None])
+@pytest.mark.parametrize("far", ["ram", "disk"])
+def test_threads_begin_before_they_take_parts_of_near_memory(use: Any, store: Any, recipe: Any, far: str) -> None:
+    """Also one that uses a session which another one has opened."""
+    card, found = use(StrictCard), []
+    if far == "disk" and recipe in ("unified", "grus"):
+        pytest.skip("pages need edges in host memory")
+    how = {**HOW, "policy": recipe or "filter", "memory": "40%" if recipe else None, "far": far}
+    with ist.session(store, **how) as session:
+        for _ in range(2):
+            thread = threading.Thread(target=lambda: found.append(session.sssp(1).filled()))
+            thread.start()
+            thread.join()
+    expected = ist.sssp(store, 1, device="cpu").filled()
+    assert len(found) == 2 and all(np.array_equal(each, expected) for each in found)
+    assert card.held == {}
+
+
+def test_a_thread_that_has_not_begun_is_found() -> None:
+    caught: list[BaseException] = []
+
+    def part(near: Any) -> None:
+        try:
+            near[:1]
+        except AssertionError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=part, args=(np.zeros(3).view(Near),))
+    thread.start()
+    thread.join()
+    assert "before it began" in str(caught[0])
+
+
 @pytest.mark.parametrize("recipe", ["hytgraph", "emogi:hot"])
 def test_caches_that_outlive_a_run_let_go_of_its_memory(use: Any, graph: Any, recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
     use()
@@ -229,6 +296,24 @@ def test_two_links_share_the_memory_of_an_array(use: Any, store: Any) -> None:
         after = sum(array.nbytes for array in card.held.values())
         weights = store.arcs * store.snapshot.weight_bytes if store.weighted else 0
         assert after - before <= 2 * (weights + 2 * 4096)  # in host memory and near; no second copy of targets
+    assert card.held == {}
+
+
+@pytest.mark.parametrize("makes", ["mapped_room", "register"])
+def test_far_targets_stay_from_runs_with_weights_to_those_without(
+    use: Any, makes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edges = ist.generate("rmat", tmp_path / "g.isthmus" if makes == "mapped_room" else None, scale=9, weights="1:9", seed=1)
+    card, made = use(), []
+    make = getattr(card, makes)
+    monkeypatch.setattr(card, makes, lambda *given: made.append(given) or make(*given))
+    with ist.session(edges, **HOW) as session:
+        counts = []
+        for run in (session.bfs, session.sssp, session.bfs, session.sssp):
+            run(1)
+            counts.append(len(made))
+            assert len(card.far) == (1 if run.__name__ == "bfs" else 2), "what no run uses is let go"
+        assert counts == [1, 2, 2, 3]  # targets once; weights for every run that follows one without
     assert card.held == {}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import ExitStack
 
 import numpy as np
 
@@ -26,14 +27,27 @@ class CardLists:
         return self._held[id(lists)][2]
 
     def _uploaded(self, lists: Lists) -> tuple[tuple[Array, ...], tuple[Array, Array]]:
-        space = self._space
         if lists.has_gaps or not len(lists):
             host: tuple[Array, ...] = np.ascontiguousarray(lists.begins), np.ascontiguousarray(lists.ends)
         else:
             host = (np.append(lists.begins, lists.ends[-1]),)
-        near = tuple(space.upload(each) for each in host)
-        space.finish()  # before what the host has uploaded is freed
+        near = self._all_uploaded(host)
         return near, (near[0], near[1]) if len(near) == 2 else (near[0][:-1], near[0][1:])
+
+    def _all_uploaded(self, host: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Arrays in near memory; if one finds no room, none stays there."""
+        near: list[Array] = []
+        try:
+            for each in host:
+                near.append(self._space.upload(each))
+        except BaseException:
+            with ExitStack() as last:
+                for each in near:
+                    last.callback(self._space.free, each)
+                self._space.finish()
+            raise
+        self._space.finish()  # before what the host has uploaded is freed
+        return tuple(near)
 
     def keep_only(self, some: Iterable[Lists]) -> None:
         """Free all other lists; no run uses them any more."""

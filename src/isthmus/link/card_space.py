@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
@@ -23,7 +24,7 @@ GIVEN = (*ROW, np.int64)  # columns that the host uploads: of a row, and its fir
 
 
 def taken(card: Card, make: Callable[..., Any], *arguments: Any) -> Any:
-    """Memory of a card, or page-locked memory of the host; raises BudgetError if there is no more."""
+    """Memory of a card, page-locked memory of the host, or work that itself takes memory; raises BudgetError if there is no more."""
     try:
         return make(*arguments)
     except MemoryError as error:
@@ -38,7 +39,7 @@ class CardSpace:
     """Memory and work of one user on a card. Use it as a context manager, or close it."""
 
     def __init__(self, card: Card) -> None:
-        self.card, self.stream = card, card.stream()
+        self.card, self.stream = card, taken(card, card.stream)
         self._taken: list[Array | Shared] = []
         self._shared: dict[int, Shared] = {}  # by the id of what the host sees
 
@@ -49,11 +50,14 @@ class CardSpace:
         self.close()
 
     def close(self) -> None:
-        """Free all memory, when no kernel uses it any more."""
-        self.finish()
-        while self._taken:
-            self.card.free(self._taken.pop())
-        self._shared.clear()
+        """Free all memory, when no kernel uses it any more; also if the card has failed, as page-locked memory is the host's."""
+        memory, self._taken = self._taken, []
+        shared, self._shared = self._shared, {}
+        with ExitStack() as last:
+            for each in memory:
+                last.callback(self.card.free, each)
+            if memory or shared:  # else no kernel uses anything, as after it was closed before
+                self.finish()
 
     def free(self, memory: Array | Shared) -> None:
         """Free memory before the end: near memory, or what `shared` returns. No kernel may still use it."""
@@ -93,7 +97,7 @@ class CardSpace:
         return near
 
     def launch(self, kernel: Any, *arguments: Any) -> None:
-        self.card.launch(kernel, self.stream, *(self._there(each) for each in arguments))
+        taken(self.card, self.card.launch, kernel, self.stream, *(self._there(each) for each in arguments))
 
     def _there(self, argument: Any) -> Any:
         """An argument as a kernel sees it."""
@@ -105,7 +109,7 @@ class CardSpace:
     def scan(self, values: Array) -> None:
         """Replace near values by their prefix sums."""
         if values.size:
-            self.card.scan(values, self.stream)
+            taken(self.card, self.card.scan, values, self.stream)
 
     def copy_back(self, host: Array, near: Array) -> None:
         self.card.copy_back(host, near, self.stream)

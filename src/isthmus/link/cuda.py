@@ -24,6 +24,7 @@ itself uses whatever memory is free.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,7 +74,7 @@ class CudaLink(ModelLink):
         self._staging: list[list[Slot]] = [[] for _ in range(CHANNELS)]  # the one that was filled longest ago first
         self._under_way: list[Any] = [None] * CHANNELS  # events behind the last copies
         try:
-            self._stream = card.stream()
+            self._stream = taken(card, card.stream)
             for array in arrays:
                 self._mapped.append(array if isinstance(array, Shared) else self._reachable(array.view(np.uint8), page_bytes > 0))
             if page_bytes:
@@ -90,6 +91,9 @@ class CudaLink(ModelLink):
         shared: Shared = taken(self.card, self.card.managed if managed else self.card.mapped, section)
         self._taken.append(shared)
         return shared
+
+    def begin_thread(self) -> None:
+        self.card.begin_thread()
 
     def near(self, size: int) -> Array:
         memory: Array = taken(self.card, self.card.near, size, np.uint8)
@@ -172,7 +176,7 @@ class CudaLink(ModelLink):
 
     def _sent(self, channel: int) -> Any:
         """The event behind all copies of a channel so far."""
-        self._under_way[channel] = self.card.record(self._stream)
+        self._under_way[channel] = taken(self.card, self.card.record, self._stream)
         return self._under_way[channel]
 
     def prefetch(self, section: int, begin: int, end: int, channel: int = 0) -> int:
@@ -189,12 +193,15 @@ class CudaLink(ModelLink):
         """Nothing moves before a kernel asks for it."""
 
     def _finish(self) -> None:
-        self.card.finish(self.card.record(self._stream))
+        self.card.finish(taken(self.card, self.card.record, self._stream))
 
     def close(self) -> None:
-        super().close()
-        if self._taken:
-            self._finish()  # copies that nobody waited for still use this memory
-        for memory in self._taken:
-            self.card.free(memory)
-        self._mapped, self._taken, self._whole, self._staging = [], [], {}, [[] for _ in range(CHANNELS)]
+        """Free all memory, also if the card has failed: page-locked memory is the host's."""
+        memory, self._taken = self._taken, []
+        self._mapped, self._whole, self._staging = [], {}, [[] for _ in range(CHANNELS)]
+        with ExitStack() as last:
+            for each in reversed(memory):
+                last.callback(self.card.free, each)
+            if memory:
+                last.callback(self._finish)  # copies that nobody waited for still use this memory
+            super().close()

@@ -12,6 +12,7 @@ do not begin at a line, where requests would be longer than the link counts, and
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import ExitStack
 
 import numpy as np
 
@@ -65,10 +66,11 @@ class FarMemory:
         self._held[name, managed] = array, freed or array
         return array
 
-    def keep_only(self, names: Collection[str]) -> None:
-        """Free all other arrays; no link uses them any more."""
-        for key in [key for key in self._held if key[0] not in names]:
-            self._card.free(self._held.pop(key)[1])
+    def keep_only(self, some: Collection[tuple[str, bool]]) -> None:
+        """Free all arrays but those of some names, each with whether managed; no link uses them any more."""
+        with ExitStack() as last:
+            for key in [key for key in self._held if key not in some]:
+                last.callback(self._card.free, self._held.pop(key)[1])
 
     def close(self) -> None:
         self.keep_only(())

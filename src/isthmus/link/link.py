@@ -122,6 +122,9 @@ class Link(ABC):
         finally:
             self._channels.put(channel)
 
+    def begin_thread(self) -> None:  # noqa: B027
+        """A thread calls this before it uses the link, or parts of its near memory, for the first time."""
+
     def near(self, size: int) -> Array:
         """Near memory for buffers and caches, freed at the latest when the link closes. It is not touched before it is used."""
         return aligned_empty(size, np.uint8)

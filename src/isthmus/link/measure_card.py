@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import statistics
 import time
 from collections.abc import Callable
@@ -218,13 +219,13 @@ def pushes(bench: Bench) -> Work:
     vertices, lengths = bench.upload(np.arange(trial.rows, dtype=np.uint32)), bench.upload(np.full(trial.rows, trial.degree))
     counts, weights = bench.upload(np.full(len(WIDTHS), trial.rows)), bench.upload(np.zeros(1, np.int32))
 
-    build = functools.cache(lambda: measuring.build_pushing(card.gpu).push)
+    build, runs = functools.cache(lambda: measuring.build_pushing(card.gpu).push), itertools.count(1)
 
     def push() -> None:
         begins, ends = offsets[:-1], offsets[1:]
         bench.launch(
             build(), 1, 0, vertices, begins, begins, lengths, counts, min(WARP, card.threads), LINE // 4, begins, ends, targets, weights,
-            (values,), (values,), (), marks,
+            (values,), (values,), (-next(runs),), marks,
         )  # fmt: skip
 
     return push
@@ -237,18 +238,20 @@ def host_pushes(team: Team, trial: Trial) -> Meter:
     begins, ends = np.arange(trial.rows) * trial.degree, (np.arange(trial.rows) + 1) * trial.degree
     nothing, weights, queue = np.zeros(1, np.uint8), np.empty(0, np.int32), np.empty(0, np.uint32)
 
-    def part(index: int) -> None:
+    def part(index: int, sent: int) -> None:
         first, last = index * PIECE, min((index + 1) * PIECE, trial.rows)
         loop(
             first, last, first * trial.degree, last * trial.degree, 0, 0, nothing, True, begins, ends, targets, weights, (values,),
-            (values,), (), marks, queue, 0,
+            (values,), (sent,), marks, queue, 0,
         )  # fmt: skip
 
-    part(0)  # compiles it
+    part(0, 0)  # compiles it
+    runs = itertools.count(1)
 
     def work(times: int) -> None:
         for _ in range(times):
-            team.each(part, -(-trial.rows // PIECE))
+            marks.fill(0)
+            team.each(functools.partial(part, sent=-next(runs)), -(-trial.rows // PIECE))
 
     return Meter(work, trial.rows * trial.degree)
 

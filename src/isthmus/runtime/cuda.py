@@ -212,6 +212,7 @@ class CudaWorker(Worker):
     def _run(self, delivery: Delivery, edges: Ranges | Rows, frontier: Frontier, far: bool = False, gather: bool = False) -> None:
         """Run edges. `far`: they lie in far memory; `gather`: so they do, and are brought into the buffer first."""
         side, rows = delivery.task.side, self._rows_there
+        self._on.card.begin_thread()
         if delivery.arrival is not None:
             self._on.card.finish(delivery.arrival)
             delivery.arrival = None

@@ -8,6 +8,7 @@ its cache, for the next program that follows the same arrays with the same recip
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
@@ -165,11 +166,14 @@ class Holdings:
     def lay(self, program: Program, split: Split, recipe: Recipe, say: Say) -> Desk:
         """The desk for a program. Loads the edges that must be near and are not."""
         self.in_use = True
+        if self._card is not None:
+            self._card.begin_thread()
         if split.resident:
-            return self._near_desk(program)
-        if self._desk is None:
-            self._desk = self._far_desk(program, split, recipe, say)
-        return self._desk
+            desk = self._near_desk(program)
+        else:
+            desk = self._desk = self._desk or self._far_desk(program, split, recipe, say)
+        self._let_far_memory_go()
+        return desk
 
     def fitted(self, program: Program, split: Split, recipe: Recipe) -> Split:
         """The split with the sizes of the current desk, if this program can use that desk: its edges then stay near."""
@@ -195,17 +199,15 @@ class Holdings:
 
     def close(self) -> None:
         """Let go of everything. Call it `uninterrupted`."""
-        try:
-            self._drop_desk()
-        finally:
-            for link in self._model_links.values():
-                link.close()
-            self._model_links.clear()
-            self._lists.clear()
-            self._arrays.clear()
+        with contextlib.ExitStack() as last:
             if self._card is not None:
-                self.card_lists.close()
-                self._far_memory.close()
+                last.callback(self._far_memory.close)
+                last.callback(self.card_lists.close)
+            for held in (self._arrays, self._lists, self._model_links):
+                last.callback(held.clear)
+            for link in self._model_links.values():
+                last.callback(link.close)
+            self._drop_desk()
 
     def _drop_desk(self) -> None:
         uninterrupted(self._close_desk)
@@ -213,16 +215,16 @@ class Holdings:
     def _close_desk(self) -> None:
         desk, self._desk = self._desk, None  # first, so that nothing uses it any more if closing fails
         if desk is not None:
-            try:
-                desk.close()
-            finally:
-                self._let_far_memory_go()
+            desk.close()
 
-    def _let_far_memory_go(self) -> None:
-        """Free the far arrays that no link uses any more."""
+    def _let_far_memory_go(self, but: Collection[tuple[str, bool]] = ()) -> None:
+        """Free the far arrays that no link uses any more, but for some that a link will use."""
         if self._card is not None:
-            used = {name for names in self._model_links for name in names}
-            self._far_memory.keep_only(used if self._desk is None else used.union(self._desk.key[0]))
+            used = {(name, False) for names in self._model_links for name in names}
+            if self._desk is not None:
+                names, _, recipe, *_ = self._desk.key
+                used.update((name, recipe.pages) for name in names)
+            self._far_memory.keep_only(used.union(but))
 
     def lists(self, side: str) -> Lists:
         name = self._snapshot.stored(side)
@@ -284,7 +286,8 @@ class Holdings:
     def _model_link(self, arrays: list[FarArray], page_bytes: int = 0, hint: Hint = Hint.NONE) -> ModelLink:
         """A modelled link in front of arrays, which lie in host memory."""
         assert self._model is not None
-        if self._card is not None and self._stays_on_disk(arrays):
+        self._let_far_memory_go({(array.name, page_bytes > 0) for array in arrays})
+        if self._card is not None and self._stays_on_disk(arrays, page_bytes > 0):
             if page_bytes:
                 raise NotOnGpu("policy: pages of managed memory need all edges in host memory; give another recipe, or a smaller graph")
             disk = open_link(self._snapshot, arrays, "auto", self._verify)
@@ -316,11 +319,12 @@ class Holdings:
                 far.lock(array.name, np.ascontiguousarray(self._snapshot.whole(array, self._verify)), managed)
         return [far.of_name(array.name, managed) for array in arrays]
 
-    def _stays_on_disk(self, arrays: list[FarArray]) -> bool:
-        """Whether a GPU gets these arrays from disk: if the host's memory does not hold them, or on request."""
+    def _stays_on_disk(self, arrays: list[FarArray], managed: bool) -> bool:
+        """Whether a GPU gets these arrays from disk: if the host has no room for those that it does not hold yet, or on request."""
         if not in_files(arrays) or self._far == "ram":
             return False
-        return self._far == "disk" or sum(array.bytes for array in arrays) > DEFAULT_SHARE * available()
+        missing = sum(array.bytes for array in arrays if not self._far_memory.holds(array.name, managed))
+        return self._far == "disk" or missing > DEFAULT_SHARE * available()
 
     def _resident_link(self, arrays: list[FarArray]) -> ModelLink:
         names = tuple(array.name for array in arrays)

@@ -100,6 +100,7 @@ class Executor:
         while (order := self._orders.get()) is not None:
             shift, unit = order
             try:
+                self._link.begin_thread()
                 with self._link.lend() as channel:
                     for delivery in shift.work.fetch(unit, channel):
                         shift.arrivals.put((unit, delivery))

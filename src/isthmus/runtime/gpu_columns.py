@@ -92,8 +92,8 @@ class GpuColumns:
 def uploaded(card: Card, array: Array) -> Any:
     """A copy in the GPU's memory, freed with its last reference."""
     near = taken(card, card.near, array.size, array.dtype)
-    stream = card.stream()
+    stream = taken(card, card.stream)
     card.copy(near, array.reshape(-1), stream)
-    card.finish(card.record(stream))
+    card.finish(taken(card, card.record, stream))
     card.keep(near)
     return near

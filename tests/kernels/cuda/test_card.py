@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -151,6 +152,18 @@ class Full:
     def device_array(self, count: int, dtype: Any) -> Any:
         raise RuntimeError("[2] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
 
+    gpus = SimpleNamespace(current=0)
+
+    def stream(self) -> Any:
+        raise RuntimeError("[2] Call to cuStreamCreate results in CUDA_ERROR_OUT_OF_MEMORY")
+
+    def event(self) -> Any:
+        raise RuntimeError("[2] Call to cuEventCreate results in CUDA_ERROR_OUT_OF_MEMORY")
+
+    def __getitem__(self, how: Any) -> Any:
+        """A kernel whose code finds no room."""
+        raise RuntimeError("[2] Call to cuLibraryLoadData results in CUDA_ERROR_OUT_OF_MEMORY")
+
     def pinned_array(self, count: int, dtype: Any) -> Any:
         raise RuntimeError("something else")
 
@@ -169,9 +182,58 @@ def test_a_full_device_is_a_memory_error(monkeypatch: pytest.MonkeyPatch) -> Non
         card.near(10, np.uint8)
     with pytest.raises(RuntimeError, match="something else"):
         card.pinned(10, np.uint8)
+    for work in (card.stream, lambda: card.record(0), lambda: card.launch(Full(), 0)):
+        with pytest.raises(MemoryError, match="OUT_OF_MEMORY"):
+            work()
     card._simulated = False
     with pytest.raises(MemoryError, match="OUT_OF_MEMORY"):
         card.register(np.zeros(10, np.uint8))
+
+
+class Gpu:
+    def __init__(self, number: int, stack: list[int]) -> None:
+        self.number, self._stack = number, stack
+
+    def __enter__(self) -> None:
+        self._stack.append(self.number)
+
+    def __exit__(self, *details: object) -> None:
+        assert self._stack.pop() == self.number
+
+
+class Gpus(threading.local):
+    """numba-cuda's devices: each thread has a stack of current ones."""
+
+    def __init__(self) -> None:
+        self.stack: list[int] = []
+
+    def __getitem__(self, number: int) -> Gpu:
+        return Gpu(number, self.stack)
+
+    @property
+    def current(self) -> Gpu | None:
+        return Gpu(self.stack[-1], self.stack) if self.stack else None
+
+
+def test_a_device_stays_the_current_one_of_a_thread_that_had_none() -> None:
+    """So no part of an array is taken where numba-cuda would use GPU 0."""
+    gpus, found = Gpus(), []
+    card = object.__new__(NumbaCard)
+    card._cuda, card._number, card._begun = SimpleNamespace(gpus=gpus, stream=lambda: "stream"), 1, threading.local()
+
+    def use(before: list[int]) -> None:
+        gpus.stack.extend(before)
+        card.begin_thread()
+        found.append(list(gpus.stack))
+        for _ in range(2):
+            card.stream()
+        found.append(list(gpus.stack))
+
+    for before in ([], [0]):
+        thread = threading.Thread(target=use, args=(before,))
+        thread.start()
+        thread.join()
+    assert found == [[1], [1], [0], [0]]
 
 
 class Pending:

@@ -14,6 +14,7 @@ allow, and so finds every wait that is missing.
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -63,6 +64,9 @@ class Card(ABC):
     threads: int
     notes: tuple[str, ...] = ()  # for the trace
     dlpack_device: tuple[int, int]  # kind and number of the device, as DLPack calls it
+
+    def begin_thread(self) -> None:  # noqa: B027
+        """Call this in a thread of the host before it takes parts of near arrays there. Calls of it again cost nothing."""
 
     @abstractmethod
     def near(self, count: int, dtype: Any) -> Array:
@@ -169,6 +173,7 @@ class NumbaCard(Card):
 
     def __init__(self, number: int) -> None:
         self._number, self._cuda = number, shim.cuda()
+        self._begun = threading.local()  # what each thread of the host knows
         self._registered: dict[int, Any] = {}  # arrays of the host, by id; whoever registers one holds it
         self.repeats = self._simulated = shim.simulated()
         self.name = f"cuda:{number}"
@@ -182,7 +187,19 @@ class NumbaCard(Card):
 
     def _here(self) -> AbstractContextManager[Any]:
         """The device as the current one of this thread."""
+        self.begin_thread()
         return self._device  # type: ignore[no-any-return]
+
+    def begin_thread(self) -> None:
+        """Let the device be, and stay, the current one of a thread that has none.
+
+        numba-cuda takes a part of an array only where a device is current; in a thread without one it makes GPU 0 the current one, takes
+        memory of that GPU for it, and leaves it so (`require_context`).
+        """
+        if not hasattr(self._begun, "here"):
+            if self._cuda.gpus.current is None:
+                self._device.__enter__()
+            self._begun.here = True
 
     def near(self, count: int, dtype: Any) -> Array:
         return self._made(self._cuda.device_array, count, dtype)
@@ -196,7 +213,7 @@ class NumbaCard(Card):
     def register(self, array: Array) -> Shared:
         if self._simulated or not array.size:  # the driver registers no empty array
             return Shared(array, array) if self._simulated else self.mapped(array)
-        with self._here(), memory_errors():
+        with memory_errors(), self._here():
             registration = self._cuda.mapped(array)
             device = registration.__enter__()
         self._registered[id(array)] = registration
@@ -204,7 +221,7 @@ class NumbaCard(Card):
 
     def _made(self, make: Any, count: int, dtype: Any) -> Array:
         """An array, or MemoryError. The driver refuses to make an empty one."""
-        with self._here(), memory_errors():
+        with memory_errors(), self._here():
             made = make(max(1, count), dtype)
         return made if count else made[:0]
 
@@ -268,7 +285,7 @@ class NumbaCard(Card):
         return int(array.__cuda_array_interface__["data"][0])
 
     def stream(self) -> Any:
-        with self._here():
+        with memory_errors(), self._here():
             return self._cuda.stream()
 
     def copy(self, near: Array, host: Array, stream: Any) -> None:
@@ -283,7 +300,7 @@ class NumbaCard(Card):
 
     def launch(self, kernel: Any, stream: Any, *arguments: Any) -> None:
         threads = min(BLOCK, self.threads)
-        with self._here():
+        with memory_errors(), self._here():  # the first launch of a kernel loads its code
             kernel[self.threads // threads, threads, stream](*arguments)
 
     def scan(self, values: Array, stream: Any) -> None:
@@ -291,13 +308,13 @@ class NumbaCard(Card):
             values.copy_to_device(np.cumsum(values.copy_to_host()))
             return
         compute, zero = shim.compute(), np.zeros(1, values.dtype)
-        with self._here():
+        with memory_errors(), self._here():  # it takes memory for sums of parts
             compute.inclusive_scan(
                 d_in=values, d_out=values, op=compute.OpKind.PLUS, init_value=zero, num_items=values.size, stream=stream
             )
 
     def record(self, stream: Any) -> Any:
-        with self._here():
+        with memory_errors(), self._here():
             event = self._cuda.event(timing=False) if not self._simulated else self._cuda.event()
             event.record(stream)
         return event

@@ -1,7 +1,8 @@
 """Kernels whose time is measured by `link/measure_card.py`: two that read far memory, by lines or by pages, and a program that pushes.
 
-The program is a search from all vertices: every edge reads a value at random, and at first writes it too. The processor's loops run the
-same text (`kernels/skeleton.py`).
+The program is a search from all vertices: every edge reads a value at random, and the first one to a vertex writes it and marks the vertex.
+It sends its parameter, a smaller one in every run, so that every run writes anew. The processor's loops run the same text
+(`kernels/skeleton.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ NUMBERS = itertools.count()
 FUNCTIONS = '''
 @called
 def source(u, degree, state, params):
-    return state[0][u] + 1
+    return min(state[0][u], params[0])
 
 
 @called
