@@ -278,7 +278,7 @@ def remembering(count: int) -> Iterator[None]:
 
     def forgetting(self: HotSubgraph) -> None:
         end_period(self)
-        self.hotness &= kept
+        self.uses.words &= kept
 
     with mock.patch.object(HotSubgraph, "end_period", forgetting if count < 3 else end_period):
         yield

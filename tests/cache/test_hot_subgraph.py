@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from tests import sides
 from tests.cache.test_vertex_cache import DEGREES, ENGINES, GAPS, KINDS, iterate, team
 
-from isthmus.cache.chunks import LOST, chunk_entries
+from isthmus.cache.chunks import LOST, ChunkedLists, chunk_entries
 from isthmus.cache.hot_subgraph import LEAST_SPARE, MOST_SPARE, VERTEX_BYTES, HotSubgraph
 from isthmus.graph.files import aligned_empty
 from isthmus.kernels import hot
@@ -339,6 +340,57 @@ def test_lists_that_outgrow_their_places_move_with_what_they_hold(team, degrees,
         at, row = int(chunks.begins[v]), slice(int(lists.begins[v]), int(lists.begins[v]) + min(degrees[v], now[v]))
         assert chunks.targets[at : at + row.stop - row.start].tolist() == targets[row].tolist()
         assert chunks.weights[at : at + row.stop - row.start].tolist() == weights[row].tolist()
+
+
+def eight_full_chunks(team, lengths):
+    """Lists that fill eight chunks of 40 entries; entry e of all has target e."""
+    chunks, lengths = ChunkedLists(np.zeros(320 * 4, np.uint8), len(lengths), (np.uint32, None), 40, team), np.array(lengths)
+    ends, targets = np.cumsum(lengths), np.arange(320, dtype=np.uint32)
+    chunks.load(chunks.admit(np.arange(lengths.size), lengths), 0, (ends - lengths, ends), targets, targets)
+    assert chunks.held.all() and chunks.used.tolist() == [40] * 8
+    return chunks
+
+
+def assert_moved(chunks, keys, sizes, begins, lengths):
+    """These lists have places of these sizes, and still hold targets from `begins` on."""
+    assert_sound(SimpleNamespace(chunks=chunks))
+    assert chunks.sizes[keys].tolist() == sizes and chunks.held[keys].all()
+    for key, begin, length in zip(keys, begins, lengths, strict=True):
+        at = int(chunks.begins[key])
+        assert chunks.targets[at : at + length].tolist() == list(range(begin, begin + length))
+
+
+def test_short_lists_move_though_a_longer_one_finds_no_room(team):
+    """The longest one goes, and the others move to its place and to those that they leave."""
+    chunks = eight_full_chunks(team, [30, *[10] * 29])
+    assert sorted(chunks.move(np.array([0, 1, 2, 3]), np.array([40, 12, 12, 12])).tolist()) == [1, 2, 3]
+    assert_moved(chunks, [1, 2, 3], [12, 12, 12], [30, 40, 50], [10, 10, 10])
+    assert chunks.begins[0] == -1 and chunks.held.sum() == 29
+
+
+def test_many_lists_without_room_go_before_one_moves(team):
+    """More of them than there are rounds: each leaves one entry, and the list behind them needs twelve."""
+    chunks = eight_full_chunks(team, [*[1] * 40, *[10] * 28])
+    assert chunks.move(np.array([*range(12), 40]), np.array([*[40] * 12, 12])).tolist() == [40]
+    assert_moved(chunks, [40], [12], [40], [10])
+    assert (chunks.begins[:12] == -1).all() and chunks.held.sum() == 68 - 12
+
+
+def test_a_long_list_moves_to_where_another_was(team):
+    chunks = eight_full_chunks(team, [38, 2, 38, 2, *[40] * 6])
+    assert chunks.move(np.array([0, 2]), np.array([40, 38])).tolist() == [2]
+    assert_moved(chunks, [2], [38], [40], [38])
+
+
+def test_lists_move_to_space_that_was_lost_in_chunks(team):
+    """Every chunk has lost two entries, too few to compact it; together there is room for a list, and none has to go."""
+    chunks = eight_full_chunks(team, [32, 2, 2, 2, 2] * 8)
+    chunks.wanted[1::5] = 0
+    chunks.drop(np.arange(1, 40, 5))
+    assert chunks.used.tolist() == [40] * 8 and chunks.lost.tolist() == [2] * 8
+    assert chunks.move(np.array([22]), np.array([4])).tolist() == [22]
+    assert_moved(chunks, [22], [4], [4 * 40 + 34], [2])
+    assert chunks.held.sum() == 32
 
 
 @pytest.mark.parametrize("uses", [0, 1, 3])

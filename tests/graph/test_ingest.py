@@ -502,7 +502,7 @@ def test_success_leaves_only_the_store_and_no_open_scratch(tmp_path, small):
     assert descriptors() <= open_files
 
 
-@pytest.mark.parametrize("name", ["missing.txt", "missing.parquet", "missing.isthmus"])
+@pytest.mark.parametrize("name", ["missing.txt", "missing.parquet", "missing.isthmus", "null\0byte", "null\0byte.graph"])
 def test_no_such_file(tmp_path, name):
     with pytest.raises(GraphFormatError, match=rf"{name}: no such file"):
         ist.read(tmp_path / name)

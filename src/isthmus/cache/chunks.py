@@ -197,15 +197,33 @@ class ChunkedLists:
         order = np.argsort(-sizes, kind="stable")  # short lists find room anywhere
         keys, sizes = keys[order], sizes[order]
         stayed = []
+        if int(sizes.sum()) > self._room:
+            self._reclaim(np.zeros(self.count, np.int64), 0)
         for _ in range(ROUNDS):
-            count = int(np.searchsorted(np.cumsum(sizes), self.capacity - int(self.used.sum()), "right"))
+            keys, sizes = self._pass_over(keys, sizes)
+            count = int(np.searchsorted(np.cumsum(sizes), self._room, "right"))
             stayed.append(self._move_some(keys[:count], sizes[:count], count == keys.size))
             keys, sizes = keys[count:], sizes[count:]
-            if not count or not keys.size:
+            if not keys.size:
                 break
         self.wanted[keys] = 0
         self._reclaim(self._drop_keys(keys), self.chunk // LOST)
         return np.concatenate(stayed)
+
+    @property
+    def _room(self) -> int:
+        """Entries behind the last lists of all chunks."""
+        return int(self.capacity - self.used.sum())
+
+    def _pass_over(self, keys: Array, sizes: Array) -> tuple[Array, Array]:
+        """Of lists to move, the longest first, drop those that must go before the next one has room; returns the others."""
+        lengths = self.sizes[keys].astype(np.int64)
+        rooms = self._room + np.cumsum(lengths) - lengths  # for each list, when those before it are gone
+        count = int(np.searchsorted(rooms - sizes, 0))
+        if count:
+            self.wanted[keys[:count]] = 0
+            self._reclaim(self._drop_keys(keys[:count]), 0)
+        return keys[count:], sizes[count:]
 
     def _move_some(self, keys: Array, sizes: Array, last: bool) -> Array:
         """Move lists for which there is room, though perhaps not in one chunk. If others follow, all the space they leave is reclaimed."""

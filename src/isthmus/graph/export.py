@@ -5,6 +5,7 @@ The format follows from the ending of the file's name. The file takes the place 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, BinaryIO
 
 from isthmus.checks import flag, path_of
 from isthmus.errors import OptionError, StoreError
-from isthmus.graph.files import refuse_address
+from isthmus.graph.files import fsync_folder, refuse_address
 from isthmus.graph.formats import COMPRESSED, FORMATS, Format, built_in_endings
 from isthmus.graph.graph import Graph
 from isthmus.graph.outgoing import Outgoing
@@ -57,13 +58,7 @@ def exported(
             return edges.notes
         refuse_address(file, "a graph")
         try:
-            with ExitStack() as parts:  # the part that describes the others is entered first, and so replaced last
-                for ending in reversed(chosen.parts):
-                    edges.parts[ending] = parts.enter_context(replacing(chosen.part(file, ending)))
-                if chosen.parts:
-                    chosen.save(edges, edges.parts[chosen.parts[0]])
-                else:
-                    save_one(chosen, edges, file)
+            (save_parts if chosen.parts else save_one)(chosen, edges, file)
         except OSError as error:
             raise StoreError(f"{file}: cannot write the graph: {error.strerror or error}") from error
     return edges.notes
@@ -74,6 +69,33 @@ def save_one(chosen: Format, edges: Outgoing, path: Path) -> None:
     assert chosen.save is not None
     with replacing(path) as fresh, compressed(fresh, CODECS.get(path.suffix.lower())) as out:
         chosen.save(edges, out)
+
+
+def save_parts(chosen: Format, edges: Outgoing, path: Path) -> None:
+    """Write the files of a format that has several.
+
+    They are replaced one after the other when all are complete. The old description goes before that, and the new one comes last, so
+    that a mix of old and new files cannot be opened.
+    """
+    assert chosen.save is not None
+    old, removed = chosen.part(path, chosen.parts[-1]), False
+    try:
+        with ExitStack() as parts:  # the part that is entered first is replaced last
+            for ending in reversed(chosen.parts):
+                edges.parts[ending] = parts.enter_context(replacing(chosen.part(path, ending)))
+            chosen.save(edges, edges.parts[chosen.parts[0]])
+            for file in edges.parts.values():
+                file.flush()
+                os.fsync(file.fileno())
+            if os.path.lexists(old):
+                old.unlink()
+                removed = True
+                fsync_folder(old.parent)
+    except OSError as error:
+        if not removed:
+            raise
+        why = f"cannot replace the graph: {error.strerror or error}"
+        raise StoreError(f"{path}: {why}; the old graph cannot be opened any more, {old.name} was removed; export it again") from error
 
 
 def chosen_format(path: Path | None, format: str | None) -> tuple[Format, str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import random
 import tracemalloc
 from itertools import pairwise
@@ -13,7 +15,8 @@ from tests.bv import Bv, Coder, natural, similar_lists
 from tests.naive import assert_graph, clean
 
 import isthmus as ist
-from isthmus.errors import BudgetError, GraphFormatError, OptionError
+from isthmus.errors import BudgetError, GraphFormatError, OptionError, StoreError
+from isthmus.graph import replacing
 
 LISTS = similar_lists(60, 3)
 VARIANTS = {
@@ -116,7 +119,7 @@ def test_options(tmp_path):
         ({"nodes": None}, r"nodes: expected a whole number from 0 to \d+, got none"),
         ({"nodes": -1}, r"nodes: expected a whole number .* got '-1'"),
         ({"arcs": "many"}, r"arcs: expected a whole number .* got 'many'"),
-        ({"windowsize": 1 << 40}, r"windowsize: expected a whole number from 0 to 268435456, got"),
+        ({"windowsize": (1 << 16) + 1}, r"windowsize: expected a whole number from 0 to 65536, got '65537'"),
         ({"zetak": 0}, r"zetak: expected a whole number from 1 to"),
         ({"compressionflags": "RESIDUALS_SKEWED_GOLOMB"}, r"expected codes such as .*; 'RESIDUALS_SKEWED_GOLOMB' is unknown"),
         ({"compressionflags": "OUTDEGREES"}, r"'OUTDEGREES' is unknown"),
@@ -278,6 +281,49 @@ def test_a_real_graph_becomes_the_file_that_webgraph_wrote(data, tmp_path):
     assert "\nbitsperlink=2.897\n" in (tmp_path / "cnr.properties").read_text()
     back = ist.read(tmp_path / "cnr")
     assert all(np.array_equal(graph.store.read(name), back.store.read(name)) for name in ("out.offsets", "out.targets"))
+
+
+def on_disk(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_failure_leaves_the_old_graph(tmp_path, monkeypatch):
+    """The disk is full when the second of three files is synced."""
+    ist.read(([0, 1], [1, 2])).export(tmp_path / "g", "webgraph")
+    before, sync = on_disk(tmp_path), os.fsync
+
+    def full(file):
+        if ".g.offsets." in os.readlink(f"/proc/self/fd/{file}"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StoreError, match=r"g: cannot write the graph: No space left on device$"):
+        ist.read(([0, 5], [5, 2])).export(tmp_path / "g", "webgraph")
+    assert on_disk(tmp_path) == before
+
+
+@pytest.mark.parametrize("ending", [".graph", ".offsets", ".properties"])
+@pytest.mark.parametrize("old", [True, False])
+def test_old_and_new_files_are_not_read_as_one_graph(tmp_path, monkeypatch, ending, old):
+    """One of the three renames fails, after the others before it."""
+    if old:
+        ist.read(([0, 1], [1, 2])).export(tmp_path / "g", "webgraph")
+    put = replacing.put_into_place
+
+    def broken(fresh, path):
+        if path.suffix == ending:
+            raise OSError(errno.EIO, "Input/output error")
+        put(fresh, path)
+
+    monkeypatch.setattr(replacing, "put_into_place", broken)
+    removed = r"cannot replace the graph: Input/output error; the old graph cannot be opened any more, g.properties was removed; export it"
+    with pytest.raises(StoreError, match=removed if old else "cannot write the graph: Input/output error$"):
+        ist.read(([0, 5], [5, 2])).export(tmp_path / "g", "webgraph")
+    assert "g.properties" not in on_disk(tmp_path) and not any(name.endswith(".tmp") for name in on_disk(tmp_path))
+    for name in ("g", "g.graph", "g.offsets"):
+        with pytest.raises(GraphFormatError):
+            ist.read(tmp_path / name)
 
 
 def test_ids_become_numbers(tmp_path):

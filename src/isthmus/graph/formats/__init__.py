@@ -199,7 +199,7 @@ def opening(path: Path, size: int = OPENING) -> bytes:
             import pyarrow as pa
 
             return without_mark_bytes(bytes(pa.CompressedInputStream(pa.PythonFile(file, "r"), codec).read(size)))
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a name with a null byte
         return b""
 
 

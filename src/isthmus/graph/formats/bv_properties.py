@@ -23,6 +23,7 @@ CLASSES = ("it.unimi.dsi.webgraph.BVGraph", "it.unimi.dsi.big.webgraph.BVGraph")
 VERSIONS = ("0", "1")  # 1: written by Rust, little-endian or with further codes
 MOST_BYTES = 1 << 20
 MOST = 1 << 28  # of a parameter
+MOST_WINDOW = 1 << 16  # bounds of so many lists are copied for every block: no more than a block's own. WebGraph's default is 7
 PARTS = {
     "OUTDEGREES": successors.DEGREE, "REFERENCES": successors.REFERENCE, "BLOCK_COUNT": successors.BLOCK_COUNT,
     "BLOCKS": successors.BLOCK, "INTERVALS": successors.INTERVAL, "RESIDUALS": successors.RESIDUAL,
@@ -51,7 +52,7 @@ def read_properties(path: Path) -> BvProperties:
     found = Found(path, properties_of(path))
     found.check_kind()
     return BvProperties(
-        vertices=found.whole("nodes", 0, 1 << 62), arcs=found.whole("arcs", 0, 1 << 62), window=found.whole("windowsize"),
+        vertices=found.whole("nodes", 0, 1 << 62), arcs=found.whole("arcs", 0, 1 << 62), window=found.whole("windowsize", 0, MOST_WINDOW),
         shortest=found.whole("minintervallength"), codes=found.codes(),
         little=True if found.one_of("endianness", ("big", "little"), "big") == "little" else None,
     )  # fmt: skip

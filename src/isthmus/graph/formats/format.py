@@ -61,7 +61,7 @@ class Format:
     begins: tuple[bytes, ...] = ()  # the first bytes of such a file
     save: Callable[[Outgoing, BinaryIO], None] | None = None
     written: str = ""  # what `save` writes: "text", which may go to standard output or be compressed, or "bytes"
-    parts: tuple[str, ...] = ()  # endings of the files that such a graph consists of, that of the edges first; (): one file
+    parts: tuple[str, ...] = ()  # endings of the files that such a graph consists of: the edges first, the description last; (): one file
     described: tuple[str, bytes] | None = None  # the ending of the part that describes the graph, and a word that is in it
 
     def open(self, path: Path, options: ReadOptions) -> EdgeSource:
