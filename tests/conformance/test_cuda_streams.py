@@ -11,17 +11,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.cache.test_cuda_uses import Weighed
 from tests.conformance.test_cuda import card, tight
 from tests.gpus import LazyCard
 from tests.stream.edits import Model
 from tests.stream.test_reads import filled, programs
 
 import isthmus as ist
-from isthmus.errors import BudgetError
+from isthmus.errors import BatchError, BudgetError
 from isthmus.kernels import correction
 from isthmus.kernels.cuda import shim, skeleton
+from isthmus.link import card_space, list_mover
 from isthmus.runtime import device
-from isthmus.stream.cuda_reads import CudaReads
+from isthmus.stream.cuda_reads import CudaReads, address
 from isthmus.stream.monotone import MaintainedMonotone
 from isthmus.stream.recipes import RECIPES
 
@@ -201,6 +203,107 @@ def test_a_batch_that_is_undone_leaves_nothing_near(card: LazyCard, tight: None,
             live.apply(**model.batch())
             assert live.check() == {}
     assert card.held == {}
+
+
+@pytest.mark.parametrize("undone", [False, True])
+def test_edges_that_the_graph_replaces_between_batches_are_managed_again(
+    undone: bool, card: LazyCard, tight: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When vertices leave, or a batch is undone, lists may move to other arrays: these are never page-locked."""
+    monkeypatch.setattr(card, "register", None)
+    graph, changes = skewed()
+    with ist.stream(graph, [ist.SSSP(source=0)], device=GPU, memory="60%", policy="grapin-page") as live:
+        name = "revert" if undone else "renumber"
+        change = getattr(live.graph, name)
+
+        def replacing(*given: Any) -> None:
+            side = live.graph.sides["out"]
+            side._remake(2 * side.slots, np.empty(0, np.int64))
+            change(*given)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(live.graph, name, replacing)
+            if undone:
+                patched.setattr(MaintainedMonotone, "compute", lambda self, change: 1 / 0)
+                with pytest.raises(ZeroDivisionError):
+                    live.apply(**changes[0])
+            else:
+                live.apply(remove_vertices=[5])
+        reads = live._far
+        assert isinstance(reads, CudaReads)
+        _, _, targets, weights = live.graph.sides["out"].arrays()
+        assert set(reads._registered) == {address(targets), address(weights)}
+        for batch in changes:
+            live.apply(**batch)
+            assert live.check() == {}
+    assert card.held == {}
+
+
+def test_edges_that_found_no_managed_memory_are_page_locked_until_there_is_some(card: LazyCard, tight: None) -> None:
+    graph, changes = skewed()
+    with ist.stream(graph, [ist.SSSP(source=0)], device=GPU, memory="60%", policy="grapin-page") as live:
+        reads, side = live._far, live.graph.sides["out"]
+        assert isinstance(reads, CudaReads)
+        side._remake(side.slots, np.empty(0, np.int64))
+        live.graph._take_snapshot()
+        card.fails_at = card.taken
+        reads.forget()
+        card.fails_at = None
+        assert address(reads._far(side.targets)) == address(side.targets)
+        assert card.far, "page-locked"
+        live.apply(**changes[0])
+        assert not card.far and live.check() == {}
+    assert card.held == {}
+
+
+def test_edges_that_another_session_has_locked(card: LazyCard, tight: None) -> None:
+    graph, changes = skewed()
+    with ist.stream(graph, [ist.SSSP(source=0)], device=GPU, policy="grapin-zc") as live:
+        reads = live._far
+        assert isinstance(reads, CudaReads)
+        reads._unregister(list(reads._registered))
+        other = card.register(live.graph.sides["out"].targets.view(np.uint8))  # as it may, when the graph has just replaced them
+        with pytest.raises(BatchError, match="another session has page-locked this stream's edges; close it; nothing was applied"):
+            live.apply(**changes[0])
+        card.free(other)
+        live.apply(**changes[0])
+        assert live.check() == {}
+    assert card.held == {}
+
+
+def test_columns_are_freed_after_the_work_on_them_if_the_caller_fails(card: LazyCard, tight: None) -> None:
+    graph, _ = skewed()
+    with ist.stream(graph, [ist.SSSP(source=0)], device=GPU, policy="grapin-zc") as live:
+        reads = live._far
+        assert isinstance(reads, CudaReads)
+        with pytest.raises(RuntimeError, match="stopped"):
+            for (near,) in reads.uploaded([np.arange(9)], (np.int64,)):
+                reads.launch(reads._rows.kernels.fill, near, 0)
+                raise RuntimeError("stopped")
+        with pytest.raises(RuntimeError, match="stopped"):
+            for (near,) in reads._rows.parts([np.arange(9)]):
+                reads.launch(reads._rows.kernels.fill, near, 0)
+                raise RuntimeError("stopped")
+        assert not card._waiting()
+    assert card.held == {}
+
+
+@pytest.mark.parametrize("policy", ["auto", "grapin", "grapin-zc"])
+def test_a_budget_is_for_all_near_memory(policy: str, card: LazyCard, tight: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Except the room for rows, and to move lists. Vertices that come later take what lists leave; the rest comes on top."""
+    monkeypatch.setattr(card_space, "ROOM", 1)
+    monkeypatch.setattr(list_mover, "WINDOW", 1)
+    draw, weighed = np.random.default_rng(3), Weighed()
+    monkeypatch.setattr(device, "open_card", lambda number: weighed)
+    graph = ist.read((draw.integers(0, 2000, 40_000), draw.integers(0, 2000, 40_000)), directed=True, parallel="drop")
+    budget = 1_500_000
+    with ist.stream(graph, [ist.BFS(source=0)], device=GPU, policy=policy, memory=budget) as live:
+        assert live.near_peak <= budget
+        live.apply(inserts=(draw.integers(0, 2000, 900), draw.integers(0, 2000, 900)))
+        assert weighed.most <= budget
+        live.apply(inserts=(draw.integers(0, 2000, 900), np.arange(900) + 2000))
+        assert live.check() == {} and live.near_peak <= budget
+    assert weighed.held == {}
 
 
 class FullOnce(LazyCard):

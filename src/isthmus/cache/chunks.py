@@ -50,8 +50,9 @@ class ChunkedLists:
         self.chunk = chunk_entries(room, longest)
         self.count = room // self.chunk
         self.capacity = self.count * self.chunk
-        self.targets = memory[: room * target.itemsize].view(target)
-        self.weights = None if weight is None else memory[room * target.itemsize : room * entry].view(weight)
+        self._weights_at = room * target.itemsize
+        self.targets = memory[: self._weights_at].view(target)
+        self.weights = None if weight is None else memory[self._weights_at : room * entry].view(weight)
         self._team = team
         self.used = np.zeros(self.count, np.int64)  # entries of each chunk, with those that were lost before its last list
         self.lost = np.zeros(self.count, np.int64)  # entries between the lists of each chunk
@@ -69,6 +70,12 @@ class ChunkedLists:
     @property
     def _arrays(self) -> tuple[Array, Array, bool]:
         return self.targets, self.targets[:0] if self.weights is None else self.weights, self.weights is not None
+
+    @property
+    def end(self) -> int:
+        """Bytes of the memory up to the end of the last chunk; a multiple of 8."""
+        used = self.targets.nbytes if self.weights is None else self._weights_at + self.weights.nbytes
+        return -(-int(used) // 8) * 8
 
     def board(self, mover: ListMover) -> None:
         """A run on a GPU begins, which moves lists by this mover."""
@@ -268,6 +275,8 @@ class ChunkedLists:
         self.begins[gone] = -1
         for array in (self.sizes, self.held, self.wanted):
             array[gone] = 0
+        self.targets = self.targets[: self.capacity]
+        self.weights = None if self.weights is None else self.weights[: self.capacity]
         self.used, self.lost, self.members = self.used[: self.count], self.lost[: self.count], self.members[: self.count]
 
     def grow(self, old: int, new: int, sides: int) -> None:

@@ -30,6 +30,7 @@ class CudaUses(Uses):
     def __init__(self, keys: int, team: Any, memory: Array) -> None:
         self.words, self._wanted = cut(memory, keys)
         self._begun, self._home = False, False
+        self._own: Array | None = None  # memory of the words, if it is not the cache's
 
     def stay(self, rows: RowSpace, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
         """Be used between runs as well."""
@@ -88,10 +89,11 @@ class CudaUses(Uses):
                 there.launch(run.count_entries, len(lists[k]), k * room, self.words, near_held, *each, longest, entries)
             there.scan(entries)
             there.launch(run.find_level, entries, capacity, chosen)
+            all_sums = there.near(min(AT_ONCE, room), np.int64)
             for k, each in enumerate(near):
                 for first in range(0, len(lists[k]), AT_ONCE):
                     last = min(first + AT_ONCE, len(lists[k]))
-                    sums = there.near(last - first, np.int64)
+                    sums = all_sums[: last - first]
                     given = (first, last, k * room, self.words, near_held, *each, longest, chosen, sums)
                     there.launch(run.entries_on_level, *given)
                     there.scan(sums)
@@ -120,9 +122,10 @@ class CudaUses(Uses):
             there.launch(run.count_held, *given, entries)
             there.scan(entries)
             there.launch(run.find_level, entries, capacity, chosen)
+            all_sums = there.near(min(AT_ONCE, keys.size), np.int64)
             for first in range(0, keys.size, AT_ONCE):
                 some = slice(first, min(first + AT_ONCE, keys.size))
-                sums = there.near(some.stop - first, np.int64)
+                sums = all_sums[: some.stop - first]
                 part = (given[0][some], given[1][some], self.words, chosen, sums)
                 there.launch(run.held_on_level, *part)
                 there.scan(sums)
@@ -142,21 +145,30 @@ class CudaUses(Uses):
 
     # When vertices come and go
 
-    def grow(self, sides: int, old: int, new: int) -> None:
-        """Rare: the words go through the host."""
-        host = np.empty(self.words.size, np.uint32)
+    def grow(self, sides: int, old: int, new: int, spare: Array) -> None:
+        """Rare: the words go through the host. If `spare` is too small for them, they get memory of their own."""
+        host, size = np.empty(self.words.size, np.uint32), KEY_BYTES * sides * new
         self._space.copy_back(host, self.words)
         self._space.finish()
-        self.words, self._wanted = cut(self._space.near(KEY_BYTES * sides * new, np.uint8), sides * new)
+        before, own = self._own, None if size <= spare.size else self._space.near(size, np.uint8)
+        self._own = own
+        self.words, self._wanted = cut(spare if own is None else own, sides * new)
         larger = grown(host, sides, old, new)
         self._space.card.copy(self.words, larger, self._space.stream)
         self._space.finish()
+        if before is not None:
+            self._space.free(before)
 
     def renumber(self, offset: int, room: int, movers: Array, holes: Array, vertices: int) -> None:
         for froms, tos in self._rows.parts([movers.astype(np.int64) + offset, holes.astype(np.int64) + offset], 1):
             self._space.launch(self._kernels.move_words, froms, tos, self.words)
         if vertices < room:
             self._fill(self.words[offset + vertices : offset + room])
+
+
+def temporary_bytes(keys: int) -> int:
+    """Near memory that choosing among so many lists takes for a while: at most 4 bytes for a key and for a size, a mark, and its bit."""
+    return 9 * keys + -(-keys // 8) + 8 * (min(AT_ONCE, keys) + LEVELS + 3)
 
 
 def cut(memory: Array, keys: int) -> tuple[Array, Array]:

@@ -76,7 +76,7 @@ class HotSubgraph(Cache):
         self._lock = threading.Lock()
         self._longest = fitting(degrees, self.capacity)  # of lists that are kept on reading
         self._read = 0  # entries of lists that were to be kept in this period
-        self.bytes = memory.size
+        self._memory, self.bytes = memory, memory.size
 
     @property
     def capacity(self) -> int:
@@ -245,8 +245,8 @@ class HotSubgraph(Cache):
         old, count = self.room, len(self.names)
         if entry_bytes is not None:
             self.chunks.limit(entry_bytes)
+        self.uses.grow(count, old, vertices, self._memory[self.chunks.end :])  # first, as it may find no memory
         self.chunks.grow(old, vertices, count)
-        self.uses.grow(count, old, vertices)
         self.room, self._keys = vertices, count * vertices
         self._misses = np.zeros(-(-vertices // 8) * 8, np.uint8)
         self.bytes = VERTEX_BYTES * self._keys + self.capacity * self.chunks.entry

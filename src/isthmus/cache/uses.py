@@ -94,8 +94,8 @@ class Uses:
         """All uses that are known of the lists of these keys."""
         return np.asarray(self.words[keys].view(np.uint8).reshape(-1, 4).sum(axis=1, dtype=np.uint16))
 
-    def grow(self, sides: int, old: int, new: int) -> None:
-        """Make room for `new` keys a side instead of `old`."""
+    def grow(self, sides: int, old: int, new: int, spare: Array) -> None:
+        """Make room for `new` keys a side instead of `old`. `spare`: near memory for the index, with that where it lies now."""
         self.words = grown(self.words, sides, old, new)
 
     def renumber(self, offset: int, room: int, movers: Array, holes: Array, vertices: int) -> None:

@@ -42,6 +42,7 @@ class CardSpace:
         self.card, self.stream = card, taken(card, card.stream)
         self._taken: list[Array | Shared] = []
         self._shared: dict[int, Shared] = {}  # by the id of what the host sees
+        self._sources: list[Array] = []  # arrays of the host that copies may still read
 
     def __enter__(self) -> Self:
         return self
@@ -94,6 +95,7 @@ class CardSpace:
     def upload(self, array: Array) -> Array:
         near = self.near(array.size, array.dtype)
         self.card.copy(near, array, self.stream)
+        self._sources.append(array)
         return near
 
     def launch(self, kernel: Any, *arguments: Any) -> None:
@@ -123,7 +125,9 @@ class CardSpace:
 
     def finish(self) -> None:
         """Wait until all kernels have ended."""
+        sources, self._sources = self._sources, []  # another thread may upload meanwhile
         self.card.finish(self.card.record(self.stream))
+        sources.clear()
 
 
 class RowSpace:
@@ -150,8 +154,10 @@ class RowSpace:
             for to, each in zip(near, part, strict=True):
                 self.space.card.copy(to, each, self.space.stream)
                 self.uploaded_bytes += each.nbytes
-            yield near
-            self.space.finish()  # before the host's columns are freed
+            try:
+                yield near
+            finally:
+                self.space.finish()  # before the host's columns are freed
 
     def sort(self, kernel: Any, *arguments: Any) -> None:
         """Sort the rows that a kernel finds: one of those with rows to add to at the end of its arguments."""

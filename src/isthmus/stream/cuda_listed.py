@@ -24,7 +24,7 @@ class Listed:
             for array in self.arrays:
                 self._space.free(array)
             self.arrays, self._room = (), vertices
-            words = self._space.near(-(-vertices // 32) + 1, np.uint32)
+            words = self._space.near(words_of(vertices), np.uint32)
             self.arrays = words, self._space.near(vertices, np.uint32), self._space.near(1, np.int64)
 
     def clear(self) -> None:
@@ -43,3 +43,13 @@ class Listed:
             self._space.finish()
         self.taken = found[: vertices.size]
         return vertices
+
+
+def words_of(vertices: int) -> int:
+    """Words with a bit for every vertex."""
+    return -(-vertices // 32) + 1
+
+
+def listed_bytes(vertices: int) -> int:
+    """Near memory that a list of so many vertices takes."""
+    return 4 * (words_of(vertices) + vertices) + 8

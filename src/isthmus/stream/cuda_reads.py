@@ -8,23 +8,25 @@ zero-copy. For the recipe with pages, the graph's edges themselves lie in manage
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from isthmus.cache.cuda_chunks import CudaChunkedLists
-from isthmus.cache.cuda_uses import CudaUses
+from isthmus.cache.cuda_uses import CudaUses, temporary_bytes
 from isthmus.cache.hot_subgraph import VERTEX_BYTES, HotSubgraph
+from isthmus.errors import BudgetError, OptionError
 from isthmus.graph.change import Change
 from isthmus.graph.lists import Lists
-from isthmus.kernels.cuda.card import Card, Shared
+from isthmus.kernels.cuda.card import AlreadyLocked, Card, Shared
 from isthmus.kernels.cuda.skeleton import LINE, line_of
 from isthmus.link.card_space import ROW, CardSpace, RowSpace, taken
 from isthmus.link.cuda import CudaLink
 from isthmus.link.cuda_pages import CudaLruPagedLink
 from isthmus.link.link import Array
 from isthmus.link.list_mover import ListMover
-from isthmus.stream.cuda_listed import Listed
+from isthmus.stream.cuda_listed import Listed, listed_bytes
 from isthmus.stream.reads import SPARE, FarReads
 
 
@@ -49,6 +51,7 @@ class CudaReads(FarReads):
         self.card: Card = card
         self._space = CardSpace(card)
         self._registered: dict[int, Shared] = {}  # the graph's arrays, by address
+        self._in_managed: set[int] = set()  # of these, what lies in managed memory; others are page-locked
         self._lodged: dict[Hashable, tuple[Array, ...]] = {}
         self._near_positions: dict[str, tuple[Array, Array]] = {}  # by side, with room for more vertices
         self._uploaded_positions: set[str] = set()  # sides whose positions are those of the current snapshot
@@ -89,14 +92,18 @@ class CudaReads(FarReads):
         known = self._registered.get(at)
         if known is None or known.host.size != section.size:
             self._unregister([at])
-            known = self._registered[at] = taken(self.card, self.card.register, section)
+            try:
+                known = self._registered[at] = taken(self.card, self.card.register, section)
+            except AlreadyLocked as error:
+                raise OptionError("another session has page-locked this stream's edges; close it") from error
         return known
 
     def _unregister(self, addresses: list[int]) -> None:
         for at in addresses:
             if at in self._registered:
                 memory = self._registered.pop(at)
-                if self._recipe.pages:
+                if at in self._in_managed:
+                    self._in_managed.remove(at)
                     self.card.keep(memory)  # the graph may still use it
                 else:
                     self.card.free(memory)
@@ -109,12 +116,21 @@ class CudaReads(FarReads):
 
     def _managed(self, array: Array) -> Array:
         """An array of the graph in managed memory: itself, if it lies there."""
-        if address(array) in self._registered:
+        if address(array) in self._in_managed:
             return array
         memory: Shared = taken(self.card, self.card.managed, array.view("uint8"))
+        self._unregister([address(array)])
         host: Array = memory.host.view(array.dtype)
         self._registered[address(host)] = memory
+        self._in_managed.add(address(host))
         return host
+
+    def _follow_arrays(self) -> None:
+        """Let go of arrays that the graph has replaced, before others are used; for pages, move those that replace them."""
+        self._uploaded_positions.clear()
+        used = {address(array) for side in self._sides for array in self._graph.sides[side].arrays()[2:]}
+        self._unregister([at for at in self._registered if at not in used])
+        self._manage_edges()
 
     def link(self, names: list[str], arrays: list[Array]) -> CudaLink:
         there = [self._register(array.view("uint8")) for array in arrays]
@@ -154,8 +170,9 @@ class CudaReads(FarReads):
             return None
         begins, ends = self._room_for_positions(name, len(lists))
         if name not in self._uploaded_positions:
-            for near, host in ((begins, lists.begins), (ends, lists.ends)):
-                self.card.copy(near, np.ascontiguousarray(host), self._space.stream)
+            columns = [np.ascontiguousarray(each) for each in lists.arrays]  # held until they are copied
+            for near, host in zip((begins, ends), columns, strict=True):
+                self.card.copy(near, host, self._space.stream)
             self._space.finish()
             self._uploaded_positions.add(name)
         return begins, ends
@@ -170,7 +187,7 @@ class CudaReads(FarReads):
         if near is None or near[0].size < vertices:
             for old in self._near_positions.pop(name, ()):
                 self._space.free(old)
-            room = vertices + vertices // SPARE + 64
+            room = with_spare(vertices)
             near = self._near_positions[name] = self._space.near(room, np.int64), self._space.near(room, np.int64)
             self._uploaded_positions.discard(name)
         return near[0][:vertices], near[1][:vertices]
@@ -191,8 +208,10 @@ class CudaReads(FarReads):
                 part = [np.ascontiguousarray(column[at : at + room], kind) for column, kind in zip(columns, kinds, strict=True)]
                 near = [there.upload(each) for each in part]
                 there.finish()
-                yield near
-                self._space.finish()
+                try:
+                    yield near
+                finally:
+                    self._space.finish()  # before the near columns are freed
 
     def follow(self, side: str, rows: Array, weights: bool, kernel: Any, *arguments: Any) -> None:
         """Run a kernel on the lists of these vertices: those of the hot subgraph where they are, others over the link.
@@ -249,11 +268,7 @@ class CudaReads(FarReads):
     # When the snapshot advances
 
     def committed(self, change: Change) -> None:
-        """Arrays that the graph has replaced are let go before others are used."""
-        used = {address(array) for side in self._sides for array in self._graph.sides[side].arrays()[2:]}
-        self._unregister([at for at in self._registered if at not in used])
-        self._manage_edges()
-        self._uploaded_positions.clear()
+        self._follow_arrays()
         super().committed(change)
 
     def renumbered(self, change: Change) -> None:
@@ -261,13 +276,25 @@ class CudaReads(FarReads):
         super().renumbered(change)
 
     def forget(self) -> None:
-        self._uploaded_positions.clear()
+        """Also after `renumber` and `revert`, which may replace arrays."""
+        with suppress(BudgetError):  # then kernels read them by zero-copy, until the next batch moves them
+            self._follow_arrays()
         super().forget()
 
     def close(self) -> None:
         self._space.close()
         self._lodged.clear()
         self._unregister(list(self._registered))
+
+
+def with_spare(vertices: int) -> int:
+    """Vertices whose positions there is room for."""
+    return vertices + vertices // SPARE + 64
+
+
+def card_bytes(vertices: int, sides: int, hot: bool) -> int:
+    """Near memory beside lists and state: the positions of all sides, a list of vertices, and what choosing takes for a while."""
+    return 16 * sides * with_spare(vertices) + listed_bytes(vertices) + (temporary_bytes(sides * with_spare(vertices)) if hot else 0)
 
 
 def stretches(marks: Array) -> list[Array]:

@@ -14,7 +14,7 @@ from isthmus.messages import option
 from isthmus.policies.recipes import recipe as static_recipe
 from isthmus.runtime.budget import parse_share, split_for
 from isthmus.runtime.session import Session
-from isthmus.stream.cuda_reads import CudaReads
+from isthmus.stream.cuda_reads import CudaReads, card_bytes
 from isthmus.stream.reads import NEAR, FarReads, Reads
 from isthmus.stream.recipes import StreamRecipe
 
@@ -36,6 +36,7 @@ class DeviceSession(Session):
         self._runs: list[Program] = []
         self._memory: str | int | None = None
         self._peak = 0
+        self._sides: list[str] = []  # what is followed, and what correction reads
 
     def begin(self, programs: Sequence[Maintained], memory: str | int | None) -> FarReads:
         """Split near memory among these programs and the lists that stay near, and count reads from now on."""
@@ -48,7 +49,7 @@ class DeviceSession(Session):
                 raise OptionError(f"{program.name} is not kept current on a device, only on this machine; use device='cpu'")
             self._runs.append(runs)
         weights = snapshot.weighted and any(program.reads_weights() for program in programs)
-        sides = sorted({snapshot.stored(side) for side in ("out", "in")})  # what is followed, and what correction reads
+        self._sides = sides = sorted({snapshot.stored(side) for side in ("out", "in")})
         entry = snapshot.target_bytes + (snapshot.weight_bytes if weights else 0)
         index = VERTEX_BYTES * len(sides) * snapshot.vertices if self.recipe.hot else 0
         room = near_room(memory, model.near.bytes, self._vertex_bytes() + index, len(sides) * snapshot.arcs * entry)
@@ -71,8 +72,10 @@ class DeviceSession(Session):
         for runs in self._runs:
             chosen = static_recipe(self.settings.policy, (), len(runs.sides), runs.levels)
             split = split_for(runs, self.graph.snapshot, chosen, self.model, LEAST, 1, self.settings.policy)
-            state, besides = state + split.state, max(besides, split.peak - split.state)
-        return state + besides
+            shared = 0 if self.card is None else split.offsets  # a stream on a GPU has them for all runs
+            state, besides = state + split.state, max(besides, split.peak - split.state - shared)
+        outlasting = 0 if self.card is None else card_bytes(self.graph.snapshot.vertices, len(self._sides), self.recipe.hot)
+        return state + besides + outlasting
 
     def _room_left(self, index: int) -> int | None:
         """Bytes for lists beside an index of that size, when vertices were added; None: as before, as vertices come on top of a share."""
