@@ -88,7 +88,7 @@ OF_USES: dict[str, tuple[Any, ...]] = {
 MEASURED = {
     "read_lines": (VERTICES, NUMBER, NUMBER, NUMBER, NUMBERS),
     "chase": (VERTICES, NUMBER, NUMBERS),
-    "push": (NUMBER, NUMBER, *SORTED, NUMBER, NUMBER, *LISTS, VERTICES, np.empty(1, np.int32), (NUMBERS,), (NUMBERS,), (), BYTES),
+    "push": (NUMBER, NUMBER, *SORTED, NUMBER, NUMBER, *LISTS, VERTICES, np.empty(1, np.int32), (NUMBERS,), (NUMBERS,), (NUMBER,), BYTES),
 }
 EDGES = [(u, v, w) for u, v, w in cases.drawn(1, 40, 200, cases.whole, 2.0)]
 
