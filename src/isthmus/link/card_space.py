@@ -72,6 +72,18 @@ class CardSpace:
         self._taken.append(near)
         return near
 
+    def near_each(self, *wanted: tuple[int, Any]) -> tuple[Array, ...]:
+        """Near memory for several arrays, each a count and a dtype: for all of them or, if there is not enough, for none."""
+        found: list[Array] = []
+        try:
+            for count, dtype in wanted:
+                found.append(self.near(count, dtype))
+        except BaseException:
+            for array in found:
+                self.free(array)
+            raise
+        return tuple(found)
+
     def managed(self, array: Array) -> Array:
         """A copy that both sides use, as the host sees it."""
         shared: Shared = taken(self.card, self.card.managed, array)
@@ -126,8 +138,11 @@ class CardSpace:
     def finish(self) -> None:
         """Wait until all kernels have ended."""
         sources, self._sources = self._sources, []  # another thread may upload meanwhile
-        self.card.finish(self.card.record(self.stream))
-        sources.clear()
+        try:
+            self.card.finish(taken(self.card, self.card.record, self.stream))
+        except BaseException:
+            self._sources = sources + self._sources  # copies may still read them
+            raise
 
 
 class RowSpace:

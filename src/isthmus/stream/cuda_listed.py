@@ -24,8 +24,7 @@ class Listed:
             for array in self.arrays:
                 self._space.free(array)
             self.arrays, self._room = (), vertices
-            words = self._space.near(words_of(vertices), np.uint32)
-            self.arrays = words, self._space.near(vertices, np.uint32), self._space.near(1, np.int64)
+            self.arrays = self._space.near_each((words_of(vertices), np.uint32), (vertices, np.uint32), (1, np.int64))
 
     def clear(self) -> None:
         """Forget all vertices."""

@@ -187,9 +187,9 @@ class CudaReads(FarReads):
         if near is None or near[0].size < vertices:
             for old in self._near_positions.pop(name, ()):
                 self._space.free(old)
-            room = with_spare(vertices)
-            near = self._near_positions[name] = self._space.near(room, np.int64), self._space.near(room, np.int64)
             self._uploaded_positions.discard(name)
+            begins, ends = self._space.near_each(*2 * [(with_spare(vertices), np.int64)])
+            near = self._near_positions[name] = begins, ends
         return near[0][:vertices], near[1][:vertices]
 
     # For correction
