@@ -94,7 +94,8 @@ def test_without_a_gpu_it_is_one_clear_line(call: Any, monkeypatch: pytest.Monke
     monkeypatch.setattr(shim, "found", lambda: ([], "no NVIDIA driver was found (libcuda.so cannot be loaded)"))
     code, out, err = call("--device", "cuda:0", *more)
     assert (code, out) == (2, "")
-    assert err.count("\n") == 1 and "cuda:0: no NVIDIA driver was found" in err
+    reason = "no NVIDIA driver was found (libcuda.so cannot be loaded)"
+    assert err == f"error: device: cuda:0: {reason}; without --device, a disk is measured\n"
 
 
 def test_what_cannot_be_measured_is_refused(call: Any, card: LazyCard, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,9 +108,17 @@ def test_what_cannot_be_measured_is_refused(call: Any, card: LazyCard, monkeypat
     card.fails_at = 0
     code, _, err = call("--device", "cuda:0")
     assert code == 2 and "too little free memory" in err
+    refused = type("CudaDriverError", (Exception,), {})("[46] CUDA_ERROR_DEVICE_UNAVAILABLE")
+    monkeypatch.setattr(card, "stream", lambda: fail(refused))
+    code, _, err = call("--device", "cuda:0")
+    assert (code, err) == (2, "error: device: cuda:0: [46] CUDA_ERROR_DEVICE_UNAVAILABLE; end other programs that use it\n")
     monkeypatch.setattr(shim, "found", lambda: ([shim.Found(0, "numba-cuda's simulator", (0, 0))], ""))
     code, _, err = call("--device", "cuda:0")
     assert code == 2 and "has no link to measure" in err
+
+
+def fail(error: Exception) -> None:
+    raise error
 
 
 def test_costs_that_cannot_be_saved_are_told(call: Any, card: LazyCard, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

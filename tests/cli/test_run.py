@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import subprocess
@@ -17,9 +18,12 @@ import pytest
 from tests.caches import without_programs
 from tests.cli.in_process import caller
 from tests.cli.outcome import slowness
+from tests.gpus import FailingCard
 
 import isthmus as ist
+from isthmus.kernels.cuda import shim
 from isthmus.policies.recipes import RECIPES
+from isthmus.runtime import device
 
 COMMAND = [sys.executable, "-m", "isthmus.cli.main"]
 SUMMARY = {"algorithm", "graph", "device", "policy", "memory", "seconds", "iterations", "transfer", "engines", "cache", "result"}
@@ -45,6 +49,24 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, st
 def test_help_names_every_recipe(call: Any) -> None:
     text = " ".join(call("bfs", "--help").out.split())
     assert all(name in text for name in RECIPES)
+
+
+def test_a_gpu_that_fails_ends_the_command_in_one_line(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    card, failure = FailingCard(), type("CudaAPIError", (type("CudaDriverError", (Exception,), {}),), {})
+    monkeypatch.setattr(shim, "found", lambda: ([shim.Found(0, "lazy", (8, 0))], ""))
+    monkeypatch.setattr(device, "open_card", lambda number: card)
+
+    finish, words = card.finish, "[700] Call to cuEventSynchronize results in CUDA_ERROR_ILLEGAL_ADDRESS"
+
+    def fail(event: Any) -> None:
+        with contextlib.suppress(OSError):
+            finish(event)
+        raise failure(words)
+
+    monkeypatch.setattr(card, "finish", fail)
+    ended = call("bfs", "g.isthmus", "--source", 0, "--device", "cuda:0")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.splitlines()[-1] == f"error: the GPU has failed: {words}; start the command again, or use --device cpu"
 
 
 ALGORITHMS = {

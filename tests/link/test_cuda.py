@@ -9,7 +9,7 @@ import pytest
 from tests.gpus import LazyCard
 
 from isthmus.errors import BudgetError
-from isthmus.link import cuda
+from isthmus.link import cuda, packers
 from isthmus.link.cuda import CudaLink
 from isthmus.link.device import find
 from isthmus.link.link import Extents
@@ -82,10 +82,10 @@ def steps(card: LazyCard, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: dict[int, str] = {}
     pack, submit, finish = cuda.copy, card.copy, card.finish
 
-    def packing(sections: Any, extents: Extents, out: Any) -> int:
+    def packing(sections: Any, extents: Extents, out: Any, *more: Any) -> int:
         assert not card.uses(out), "packed over a copy that is under way"
         found.append(f"pack {names.setdefault(out.ctypes.data, 'ABC'[len(names)])}")
-        return pack(sections, extents, out)
+        return pack(sections, extents, out, *more)
 
     def copying(near: Any, host: Any, stream: int) -> None:
         found.append(f"copy {names.get(host.ctypes.data, '')}".strip())
@@ -120,6 +120,23 @@ def test_lists_are_packed_while_those_before_are_copied(card: LazyCard, link: Cu
     for arrival in arrivals:
         card.finish(arrival)
     assert [buffer[:40].view(np.uint32).tolist() for buffer in buffers] == [list(range(10 * k, 10 * k + 10)) for k in range(4)]
+
+
+def test_all_threads_pack(card: LazyCard, sized: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Targets and weights each; the copies behind are the same."""
+    sized(few_rows=2)
+    parts, pack = [], packers.pack
+    monkeypatch.setattr(packers, "pack", lambda *given: parts.append(given[-2:]) or pack(*given))
+    link = CudaLink([TARGETS, WEIGHTS], DEVICE, card, threads=2)
+    buffer = link.near(4096)
+    link.pack(extents((0, 0, 1, 1), (40, 400, 80, 800), (8, 12, 16, 24), (0, 8, 2048, 2064)), buffer, 16)
+    link.take()
+    assert sorted(parts) == [(0, 1), (0, 1), (1, 2), (1, 2)]
+    assert [work.bytes for work in card.record_of] == [20, 40]
+    assert buffer[:20].view(np.uint32).tolist() == [10, 11, 100, 101, 102]
+    assert buffer[2048:2088].view(np.float64).tolist() == [5.0, 5.5, 50.0, 50.5, 51.0]
+    link.close()
+    assert card.held == {}
 
 
 def test_a_buffer_that_is_packed_into_too_early_is_found(card: LazyCard, link: CudaLink, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,6 +121,18 @@ def test_the_default_is_a_share_of_the_memory_that_is_free(monkeypatch: pytest.M
     assert (planned(None).budget, planned(None).resident) == (600_000_000, True)
     assert planned(None, device_bytes=50_000_000).budget == 50_000_000
     assert planned(None, device_bytes=10**12).budget == 600_000_000
+    assert planned(None, device_bytes=10**12, gpu="cuda:0").budget == 10**12, "memory of the GPU, not of the host"
+
+
+def test_a_gpu_cannot_be_given_more_memory_than_it_has() -> None:
+    words = r"got 60 kB\. cuda:0 has 60 kB free; use device='cpu', or end other programs on the GPU$"
+    for memory in (None, 60_000):
+        with pytest.raises(BudgetError, match=words):
+            planned(memory, device_bytes=60_000, gpu="cuda:0")
+    with pytest.raises(BudgetError, match=r"Give memory='1MB' or more$"):
+        planned(60_000, device_bytes=10**9, gpu="cuda:0")
+    with pytest.raises(BudgetError, match=r"Give memory='1MB' or more$"):  # a modelled device can be given more
+        planned(60_000, device_bytes=60_000)
 
 
 def test_a_modelled_device_has_smaller_buffers_and_no_checksums() -> None:
@@ -191,7 +203,7 @@ def test_from_disk_pages_are_64_blocks_at_least() -> None:
 
 
 def model_of(near_bytes: int) -> Any:
-    return SimpleNamespace(name="card", near=SimpleNamespace(bytes=near_bytes), managed=SimpleNamespace(page_bytes=65536))
+    return SimpleNamespace(name="card", gpu="", near=SimpleNamespace(bytes=near_bytes), managed=SimpleNamespace(page_bytes=65536))
 
 
 def test_on_a_modelled_device_each_array_has_a_page() -> None:

@@ -22,7 +22,7 @@ from isthmus.errors import BudgetError, OptionError
 from isthmus.kernels.atomics import atomic_add
 from isthmus.kernels.cuda import shim
 from isthmus.link import cuda as link_cuda
-from isthmus.link import cuda_disk
+from isthmus.link import cuda_disk, packers
 from isthmus.link.cuda import CudaLink
 from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.runtime import cuda, desk, device
@@ -63,6 +63,14 @@ def test_kernels_of_a_delivery_follow_its_copies(use: Any, graph: Any) -> None:
     pushes = [k for k, (_, name) in enumerate(done) if name == "push"]
     assert done[pushes[0] : pushes[0] + 3] == [("launch", "push")] * 3  # one for each kind of row
     assert card.held == {}
+
+
+def test_a_budget_above_the_memory_of_the_gpu_names_it(use: Any, graph: Any) -> None:
+    use(bytes=device.SPARE + 2_000)
+    result = ist.bfs(graph, 1, device="cuda:0", memory="50MB", threads=1)
+    assert "the budget is more than the 2 kB of memory of lazy" in result.trace.notes
+    with pytest.raises(BudgetError, match="cuda:0 has 2 kB free; use device='cpu', or end other programs on the GPU"):
+        ist.bfs(graph, 1, device="cuda:0", threads=1)
 
 
 def until(most: int) -> Any:
@@ -130,6 +138,16 @@ def test_the_host_packs_while_lists_before_are_copied(
     assert np.array_equal(ist.sssp(store, 1, **how, far=far).filled(), ist.sssp(store, 1, device="cpu").filled())
     assert any(under_way)
     assert card.held == {}
+
+
+def test_all_threads_of_a_session_pack(use: Any, graph: Any, sized: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    use()
+    sized(few_rows=8)
+    who, pack = set(), packers.pack
+    monkeypatch.setattr(packers, "pack", lambda *given: who.add(threading.current_thread().name.split("_")[0]) or pack(*given))
+    found = ist.sssp(graph, 1, **{**HOW, "policy": "subway"})
+    assert np.array_equal(found.filled(), ist.sssp(graph, 1, device="cpu").filled())
+    assert "isthmus-pack" in who
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

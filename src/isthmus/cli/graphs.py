@@ -202,7 +202,7 @@ def show_devices(as_json: bool) -> None:
     if as_json:
         show_json({"devices": [each.as_dict() for each in found]})
         return
-    facts("devices", [(each.device, each.what if each.usable else f"{each.what}: not usable, {each.trouble}") for each in found])
+    facts("devices", [(each.device, str(each)) for each in found])
 
 
 def show_store(store: Path, as_json: bool) -> None:

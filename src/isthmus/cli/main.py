@@ -21,6 +21,7 @@ from isthmus.cli import calibrate, compare, demo, export, generate, graphs, list
 from isthmus.cli.nearest import nearest
 from isthmus.errors import IsthmusError
 from isthmus.kernels import compiling
+from isthmus.kernels.cuda import shim
 from isthmus.messages import in_shell
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -86,6 +87,8 @@ def end(error: BaseException) -> NoReturn:
         stop(f"{error.filename or 'input or output'}: {error.strerror or error}", 1)
     if isinstance(error, MemoryError):
         stop("out of memory; give a smaller --memory", 1)
+    if shim.of_driver(error):
+        stop(f"the GPU has failed: {shim.reason(error)}; start the command again, or use --device cpu", 1)
     if not hasattr(error, "format_message"):
         raise error
     misused(error)

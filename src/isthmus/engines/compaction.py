@@ -8,19 +8,16 @@ packs by itself (a GPU's host) gets only the places of the lists.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Self
-
-import numpy as np
 
 from isthmus import sizes
 from isthmus.engines.engine import Buffer, Cost, Delivery, Engine, GetBuffer, Pass, Resources, Rows, Side, Task, packed
 from isthmus.engines.zero_copy import read_rows, windows
 from isthmus.frontier import Frontier
 from isthmus.kernels.compiling import clock
-from isthmus.kernels.gather import pack
 from isthmus.link.link import Array, Extents, Link
+from isthmus.link.packers import Packers
 from isthmus.link.requests import ListSpans
 
 INDEX_BYTES = 8  # of a packed list
@@ -45,8 +42,7 @@ class Compaction(Engine):
         return Cost(scan.block_bytes, scan.reads, seconds)
 
     def __init__(self, threads: int, gap: int = 0) -> None:
-        self._threads, self.gap = threads, gap
-        self._packers = ThreadPoolExecutor(threads, thread_name_prefix="isthmus-pack") if threads > 1 else None
+        self.gap, self._packers = gap, Packers(threads)
 
     def tasks(self, side: Side, chosen: Array, room: int) -> list[Task]:
         """One task for all: HyTGraph combines the partitions to be packed."""
@@ -76,26 +72,15 @@ class Compaction(Engine):
         assert isinstance(rows, Rows)
         places = packed(rows.lengths)
         targets, weights = lists.targets(side.target_dtype), lists.weights(side.weight_dtype) if side.weight_width else None
-        self._share(delivery.targets, rows.begins, rows.lengths, places, targets)
+        self._packers.pack(delivery.targets, rows.begins, rows.lengths, places, targets)
         if weights is not None:
             assert delivery.weights is not None
-            self._share(delivery.weights, rows.weight_begins, rows.lengths, places, weights)
+            self._packers.pack(delivery.weights, rows.weight_begins, rows.lengths, places, weights)
         delivery.targets, delivery.weights = targets, weights
         delivery.edges = Rows(rows.vertices, places, places, rows.lengths)
 
-    def _share(self, source: Array, begins: Array, lengths: Array, places: Array, out: Array) -> None:
-        count = begins.size
-        if self._packers is None or count < sizes.now.few_rows:
-            pack(source, begins, lengths, places, out, 0, count)
-            return
-        cuts = np.searchsorted(places, np.linspace(0, int(places[-1]), self._threads + 1)[1:-1])
-        bounds = [0, *cuts.tolist(), count]
-        for _ in self._packers.map(lambda k: pack(source, begins, lengths, places, out, bounds[k], bounds[k + 1]), range(self._threads)):
-            pass
-
     def close(self) -> None:
-        if self._packers is not None:
-            self._packers.shutdown()
+        self._packers.close()
 
 
 def packed_by(link: Link, cores: int | None, extents: Extents, buffer: Array, lists: ListSpans, channel: int) -> int:

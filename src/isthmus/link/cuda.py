@@ -13,8 +13,9 @@ It counts what a modelled link counts (`model.py`), in the same way, and bytes c
 
 A reader thread calls these while the worker's kernels run on other buffers. It does not wait for its copies, which have a stream of their
 own: `arrival` is the event behind them, and whoever runs the delivery waits for that. So the host packs lists while those of the delivery
-before, or whole partitions, are copied, and both overlap kernels (HyTGraph, section VIII). Each reader packs into two page-locked
-buffers in turn, and into either only after the event behind its last copy. Who does not ask for `arrival` waits in `take`.
+before, or whole partitions, are copied, and both overlap kernels (HyTGraph, section VIII). Each channel has two page-locked
+buffers, which are used in turn, each only after the event behind its last copy. All threads of the session pack. Who does not ask for
+`arrival` waits in `take`.
 
 With pages, edges lie in managed memory, with the hint of the recipe. A GPU does not say which of its pages are near, how many faults it
 had, or what it evicted: these counts are those of the modelled pages (`managed.py`) with a budget of `page_bytes`. The driver
@@ -37,8 +38,9 @@ from isthmus.link.hints import Hint
 from isthmus.link.link import CHANNELS, Array, Extents, Moved
 from isthmus.link.managed import copy
 from isthmus.link.model import ModelLink
+from isthmus.link.packers import Packers
 
-SLOTS = 2  # page-locked buffers of a reader: one is filled while the other is copied
+SLOTS = 2  # page-locked buffers of a channel: one is filled while the other is copied
 
 
 @dataclass
@@ -53,7 +55,7 @@ def costs_note(device: Device, card: Card) -> str:
     """Which costs decide, for the trace."""
     if device.measured:
         return f"modelled seconds follow the costs measured on {device.name}"
-    return f"costs and modelled seconds are those of {device.name}: this GPU's link was not measured"
+    return f"costs and modelled seconds are those of {device.costs_of or device.name}: this GPU's link was not measured"
 
 
 class CudaLink(ModelLink):
@@ -62,11 +64,14 @@ class CudaLink(ModelLink):
     kernels_reach_far = True  # a kernel can read lists where they are
 
     def __init__(
-        self, arrays: Sequence[Array | Shared], device: Device, card: Card, page_bytes: int = 0, hint: Hint = Hint.NONE
+        self, arrays: Sequence[Array | Shared], device: Device, card: Card, page_bytes: int = 0, hint: Hint = Hint.NONE, threads: int = 1
     ) -> None:
-        """Kernels reach an array that is `Shared`, and somebody else frees it after the link; other arrays are copied."""
+        """Kernels reach an array that is `Shared`, and somebody else frees it after the link; other arrays are copied.
+
+        `threads` of the host pack lists.
+        """
         super().__init__([each.host if isinstance(each, Shared) else each for each in arrays], device, page_bytes, hint)
-        self.card = card
+        self.card, self._packers = card, Packers(threads)
         self.notes = [costs_note(device, card), *card.notes]
         self._mapped: list[Shared] = []  # by section; with pages, managed memory
         self._taken: list[Array | Shared] = []  # all memory that is freed at the end
@@ -148,7 +153,7 @@ class CudaLink(ModelLink):
 
     def _carry_packed(self, extents: Extents, buffer: Array, channel: int) -> int:
         slot = self._free_slot(channel, buffer.size)
-        packed = copy(self._sections, extents, slot.memory)
+        packed = copy(self._sections, extents, slot.memory, self._packers)
         for section in np.unique(extents.sections).tolist():
             places, lengths = extents.places[extents.sections == section], extents.lengths[extents.sections == section]
             begin, end = int(places[0]), int(places[-1] + lengths[-1])  # packed lists lie side by side
@@ -204,4 +209,5 @@ class CudaLink(ModelLink):
                 last.callback(self.card.free, each)
             if memory:
                 last.callback(self._finish)  # copies that nobody waited for still use this memory
+            last.callback(self._packers.close)
             super().close()

@@ -84,13 +84,15 @@ class Device:
     host: Host
     sources: dict[str, str]  # of every figure, by "section.key"
     measured: bool = False  # on a GPU of this machine (`card_costs.py`)
+    gpu: str = ""  # the GPU of this machine that it is, such as cuda:0
+    costs_of: str = ""  # the modelled device whose figures stand in for a GPU that was not measured
 
     def profile(self) -> Profile:
         """The costs that policies use: bulk bytes, full requests, and packing unaligned lists as long as a request."""
         line, host = self.link.request_bytes, self.host
         rate = self.link.direct[-1] / line
         packing = host.cores * host.pack_bandwidth * 2 * line / (2 * line + host.fetch_bytes)
-        name = self.name if self.measured else f"{PREFIX}{self.name}"
+        name = self.name if self.measured else f"{PREFIX}{self.costs_of or self.name}"
         return Profile(name, self.link.bandwidth, rate, line, self.link.in_flight, self.measured, (), packing)
 
 

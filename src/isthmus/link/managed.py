@@ -22,6 +22,7 @@ import numpy as np
 from isthmus.kernels.gather import pack
 from isthmus.link.device import Paging
 from isthmus.link.link import Array, Extents
+from isthmus.link.packers import ALONE, Packers
 
 AHEAD = 8192  # pages examined together; only limits the time per step
 
@@ -222,13 +223,16 @@ def grow(near: Array, faults: Array, paging: Paging) -> Array:
     return come
 
 
-def copy(sections: list[Array], extents: Extents, out: Array) -> int:
-    """Copy extents out of sections; an extent may reach past the end of its section. Returns the bytes copied."""
+def copy(sections: list[Array], extents: Extents, out: Array, packers: Packers = ALONE) -> int:
+    """Copy extents out of sections; an extent may reach past the end of its section. Returns the bytes copied.
+
+    With several packers, the places of a section's extents must ascend.
+    """
     copied = 0
     for section in np.unique(extents.sections).tolist():
         mine = extents.sections == section
         begins, places = extents.offsets[mine], extents.places[mine]
         lengths = np.clip(sections[section].size - begins, 0, extents.lengths[mine])
-        pack(sections[section], begins, lengths, places, out, 0, lengths.size)
+        packers.pack(sections[section], begins, lengths, places, out)
         copied += int(lengths.sum())
     return copied

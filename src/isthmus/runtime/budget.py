@@ -57,13 +57,13 @@ class Split:
 
 def split_budget(
     graph: Snapshot, program: Program, memory: str | int | None, threads: int, policy: str, keeps: bool = False,
-    device_bytes: int | None = None, index_bytes: int = 0, page_bytes: int = 0,
+    device_bytes: int | None = None, index_bytes: int = 0, page_bytes: int = 0, gpu: str = "",
 ) -> Split:  # fmt: skip
     """Split a budget for `program` on `graph`, or raise BudgetError. `keeps`: the remaining memory keeps edges near.
 
     `index_bytes`: bytes per vertex of the cache's index; they count as vertex state, though they are part of the cache.
-    `device_bytes`: near memory of a modelled device, and the default budget there. `page_bytes`: the minimum for pages, where
-    lists are read through them.
+    `device_bytes`: near memory of a modelled device, and the default budget there, if the host has as much. `page_bytes`: the
+    minimum for pages, where lists are read through them. `gpu`: the GPU whose free memory `device_bytes` is; the host's does not matter.
     """
     least_buffer, enough = sizes.now.least_buffer, ENOUGH
     if device_bytes is not None:
@@ -86,12 +86,12 @@ def split_budget(
             notes.append(f"{share[0].strip()} is below the minimum for this graph; using {format_size(least_edges)} for edges")
         budget = vertex + max(wanted, least_edges)
     else:
-        budget = min(int(available() * DEFAULT_SHARE), device_bytes or sys.maxsize) if memory is None else parse_size(memory)
+        budget = default_budget(device_bytes, gpu) if memory is None else parse_size(memory)
     least = vertex + least_edges
     if budget < least:
         raise BudgetError(
             f"{program.name} on {graph} needs at least {format_size(least)} near memory (vertex state {format_size(vertex)}); "
-            f"got {format_size(budget)}. Give {option('memory', f'{least // 10**6 + 1}MB')} or more"
+            f"got {format_size(budget)}. {more_memory(least, device_bytes, gpu)}"
         )
     room = budget - vertex
     # A recipe chosen by name moves edges even when they would fit, unless the budget is the default.
@@ -106,6 +106,20 @@ def split_budget(
     if keeps and not resident:
         cache = max(cache, min(room - edges, edge_bytes)) + index
     return Split(budget, state, offsets, frontier, edges, resident, cache, notes, least, max(least, vertex + all_edges))
+
+
+def default_budget(device_bytes: int | None, gpu: str) -> int:
+    """The budget if none is given. Near memory of a modelled device is the host's, that of a GPU is its own."""
+    if gpu and device_bytes is not None:
+        return device_bytes
+    return min(int(available() * DEFAULT_SHARE), device_bytes or sys.maxsize)
+
+
+def more_memory(least: int, device_bytes: int | None, gpu: str) -> str:
+    """What to do if a budget is smaller than `least`: a GPU cannot be given more memory than it has."""
+    if gpu and device_bytes is not None and least > device_bytes:
+        return f"{gpu} has {format_size(device_bytes)} free; use {option('device', 'cpu')}, or end other programs on the GPU"
+    return f"Give {option('memory', f'{least // 10**6 + 1}MB')} or more"
 
 
 def checksum_bytes(graph: Snapshot, side: str, weights: bool) -> int:
@@ -142,7 +156,7 @@ def split_for(
         return split_budget(graph, program, memory, threads, policy, keeps, None, index_bytes, pages)
     arrays = len(program.sides) * (2 if program.reads_weights() and graph.weighted else 1)
     pages = arrays * model.managed.page_bytes if recipe.pages else 0
-    split = split_budget(graph, program, memory, 1, policy, keeps, model.near.bytes, index_bytes, pages)
+    split = split_budget(graph, program, memory, 1, policy, keeps, model.near.bytes, index_bytes, pages, model.gpu)
     if pages and not split.resident:  # the last page of every array takes the room of a whole page
         split.cache += min(split.budget - split.peak, pages)
     if keeps and not split.resident and split.cache <= max(pages, index_bytes * graph.vertices):

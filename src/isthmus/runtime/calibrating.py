@@ -13,6 +13,7 @@ from isthmus.link.card_costs import CardCosts, Remembered
 from isthmus.link.link import Profile
 from isthmus.link.measure import Say, ignore
 from isthmus.link.measure_card import TRIAL, CardSamples, Trial, measure_card
+from isthmus.messages import option
 from isthmus.progress import SILENT, Progress
 from isthmus.runtime import device
 
@@ -46,6 +47,10 @@ def survey_gpu(text: str, progress: Progress = SILENT, say: Say = ignore, trial:
             samples = measure_card(device.open_card(gpu.number), gpu.name, trial=trial, progress=progress)
         except MemoryError as error:
             raise OptionError(f"device: {text}: too little free memory to measure it; end other programs that use it") from error
+        except Exception as error:
+            if not shim.of_driver(error):
+                raise
+            raise OptionError(f"device: {text}: {shim.reason(error)}; end other programs that use it") from error
         costs = samples.costs()
         if not card_costs.remember(costs, gpu.number):
             say(f"not remembered: {card_costs.costs_file()} cannot be written; set ISTHMUS_CACHE to a folder that can")
@@ -67,7 +72,7 @@ def checked_gpu(text: str) -> shim.Found:
     """The GPU of that name; raises OptionError if it cannot be used, or is no GPU."""
     if not device.is_gpu(text):
         raise OptionError(f"device: expected {device.CUDA}:NUMBER, such as {device.CUDA}:0, got {text!r}; a disk is measured by its path")
-    gpu = device.gpu_of(text)
+    gpu = device.gpu_of(text, f"without {option('device')}, a disk is measured")
     if gpu.capability == (0, 0):
         raise OptionError(f"device: {text}: {gpu.name} has no link to measure; unset NUMBA_ENABLE_CUDASIM")
     return gpu

@@ -294,7 +294,7 @@ class Holdings:
             return opened_on_disk(arrays, disk, self._model, self._card)
         if self._card is not None and self.outlasting is None:
             try:
-                return CudaLink(self._reachable(arrays, page_bytes > 0), self._model, self._card, page_bytes, hint)
+                return CudaLink(self._reachable(arrays, page_bytes > 0), self._model, self._card, page_bytes, hint, self._team.size)
             except BaseException:
                 self._let_far_memory_go()
                 raise

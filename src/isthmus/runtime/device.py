@@ -28,18 +28,27 @@ def device_of(text: str) -> Device | None:
         return find(text)
     if is_gpu(text):
         gpu = gpu_of(text)
-        return figures_of(gpu, max(1, open_card(gpu.number).free_bytes() - SPARE))
+        return figures_of(gpu, max(1, free_bytes(text, gpu) - SPARE))
     if text not in DEVICES:
         raise OptionError(f"device: expected one of {', '.join(DEVICES)}, {PREFIX}NAME or {CUDA}:NUMBER, got {text!r}")
     return None
 
 
+def free_bytes(text: str, gpu: shim.Found) -> int:
+    """Free memory of a GPU; raises OptionError if the driver does not let this process use it."""
+    try:
+        return open_card(gpu.number).free_bytes()
+    except Exception as error:  # of the driver: another process fills the GPU, or has it for itself
+        raise OptionError(f"device: {text}: {shim.reason(error)}; {elsewhere()}") from error
+
+
 def figures_of(gpu: shim.Found, near_bytes: int) -> Device:
     """A GPU's measured costs or, if there are none, assumed ones."""
-    assumed, known = find(ASSUMED), recall(gpu.name, gpu.number)
+    assumed, known, place = find(ASSUMED), recall(gpu.name, gpu.number), f"{CUDA}:{gpu.number}"
     if known is None:
-        return replace(assumed, near=replace(assumed.near, bytes=near_bytes))
-    return known.costs.device(assumed, near_bytes)
+        near = replace(assumed.near, bytes=near_bytes)
+        return replace(assumed, name=gpu.name, gpu=place, costs_of=assumed.name, near=near)
+    return replace(known.costs.device(assumed, near_bytes), gpu=place)
 
 
 def name_of(text: str, model: Device | None) -> str:
@@ -63,8 +72,8 @@ def card_of(text: str) -> Card:
     return open_card(gpu_of(text).number)
 
 
-def gpu_of(text: str) -> shim.Found:
-    """The GPU that `cuda:NUMBER` or `cuda` means; raises OptionError if it cannot be used."""
+def gpu_of(text: str, instead: str | None = None) -> shim.Found:
+    """The GPU that `cuda:NUMBER` or `cuda` means; raises OptionError if it cannot be used. `instead`: what the user can do then."""
     if not re.fullmatch(r"cuda(:\d{1,4})?", text):
         raise OptionError(f"device: expected {CUDA}:NUMBER, such as {CUDA}:0, got {text!r}")
     number = int(text.partition(":")[2] or 0)
@@ -73,7 +82,7 @@ def gpu_of(text: str) -> shim.Found:
         trouble = f"this machine has {len(gpus)} GPU{'s' if len(gpus) > 1 else ''}, numbered from 0"
     trouble = trouble or gpus[number].trouble
     if trouble:
-        raise OptionError(f"device: {text}: {trouble}; {elsewhere()}")
+        raise OptionError(f"device: {text}: {trouble}; {instead or elsewhere()}")
     return gpus[number]
 
 
@@ -83,11 +92,14 @@ def elsewhere() -> str:
 
 @dataclass(frozen=True)
 class Listed:
-    """A device for the user: its name, what it is, and why it cannot be used, or an empty text."""
+    """A device for the user: its name, what it is if that is known, and why it cannot be used, or an empty text."""
 
     device: str
     what: str
     trouble: str = ""
+
+    def __str__(self) -> str:
+        return "; ".join(filter(None, (self.what, self.trouble and f"not usable: {self.trouble}")))
 
     @property
     def usable(self) -> bool:
@@ -101,7 +113,7 @@ def listed() -> list[Listed]:
     """All devices: this machine's processor, its GPUs, and the modelled ones."""
     processor = Listed("cpu", f"{default_threads()} threads, {format_size(available())} of memory available")
     gpus, trouble = shim.found()
-    cards = [Listed(f"{CUDA}:{gpu.number}", gpu_text(gpu), gpu.trouble) for gpu in gpus] or [Listed(CUDA, "a GPU of this machine", trouble)]
+    cards = [Listed(f"{CUDA}:{gpu.number}", gpu_text(gpu), gpu.trouble) for gpu in gpus] or [Listed(CUDA, "", trouble)]
     return [processor, *cards, *(Listed(f"{PREFIX}{name}", model_text(find(name))) for name in builtin())]
 
 

@@ -89,7 +89,7 @@ class Plan:
     def notes(self) -> list[str]:
         notes = list(self.near.notes)
         if self.model is not None:
-            notes.append(f"seconds are modelled: {self.model.name}")
+            notes.append(f"seconds are modelled: {self.model.costs_of or self.model.name}")
         elif self.graph.path is not None and not self.profile.measured:
             notes.append(f"the disk has not been measured, so seconds are guesses; isthmus calibrate {self.graph.path} measures it")
         return notes

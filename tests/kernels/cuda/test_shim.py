@@ -50,12 +50,30 @@ def test_gpus_are_numbered_and_some_cannot_be_used(hardware: Any) -> None:
 @pytest.mark.parametrize(("gpus", "trouble"), [
     ([], "the driver finds no GPU"),
     ("Failure finding libcuda.so.1:\nsearched in ...", "no NVIDIA driver was found (libcuda.so cannot be loaded)"),
+    (  # as numba-cuda 0.30 says it
+        "Error at driver init: \n\nCUDA driver library cannot be found.\nEnsure that a compatible NVIDIA driver is installed.\n:",
+        "no NVIDIA driver was found (libcuda.so cannot be loaded)",
+    ),
+    (
+        "Error at driver init: Call to cuInit results in CUDA_ERROR_NO_DEVICE (100)",
+        "Call to cuInit results in CUDA_ERROR_NO_DEVICE (100)",
+    ),
+    (  # asked for the second time
+        "Error at driver init: \nCall to cuInit results in CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803):",
+        "Call to cuInit results in CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)",
+    ),
     ("\n: Something else:\nmore", "Something else"),
     ("", "RuntimeError"),
 ])  # fmt: skip
 def test_reasons_are_one_line(hardware: Any, gpus: Any, trouble: str) -> None:
     hardware(gpus)
     assert shim.found() == ([], trouble)
+
+
+def test_errors_of_the_driver_are_known_by_their_class() -> None:
+    driver = type("CudaDriverError", (Exception,), {})
+    assert shim.of_driver(type("CudaAPIError", (driver,), {})("[700] illegal address"))
+    assert not shim.of_driver(RuntimeError("CudaDriverError"))
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,9 @@ from typing import Any
 
 PACKAGES = {"numba": ("numba_cuda", "numba.cuda", "numba-cuda"), "mlir": ("numba_cuda_mlir", "numba_cuda_mlir.cuda", "numba-cuda-mlir")}
 CHOICE = "ISTHMUS_CUDA"  # the variable that asks for one of them
+NO_LIBRARY = ("libcuda", "driver library cannot be found")  # in numba-cuda's text if there is no driver
+INIT = "Error at driver init"  # before any other text of it
+DRIVER_ERRORS = {"CudaDriverError", "CudaSupportError", "CUDAError"}  # classes of numba-cuda, and of cuda.core below it
 LEAST = (7, 5)  # compute capability: the oldest that CUDA 13 compiles for
 
 
@@ -94,7 +97,13 @@ def of(number: int, gpu: Any) -> Found:
 
 def reason(error: BaseException) -> str:
     """The main line of an error of the driver."""
-    lines = [line.strip(" :.") for line in str(error).splitlines() if line.strip(" :.")]
-    if any("libcuda" in line or "driver" in line.lower() for line in lines):
+    text = str(error)
+    if any(words in text for words in NO_LIBRARY):
         return "no NVIDIA driver was found (libcuda.so cannot be loaded)"
-    return lines[0] if lines else type(error).__name__
+    lines = [line.strip(" :.") for line in text.strip().removeprefix(INIT).splitlines()]
+    return next(filter(None, lines), type(error).__name__)
+
+
+def of_driver(error: BaseException) -> bool:
+    """Whether an error comes from the driver. Its class is known by name, as nothing of CUDA may have been imported."""
+    return any(kind.__name__ in DRIVER_ERRORS for kind in type(error).__mro__)
