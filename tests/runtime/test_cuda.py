@@ -26,6 +26,7 @@ from isthmus.link import cuda_disk, packers
 from isthmus.link.cuda import CudaLink
 from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.runtime import cuda, desk, device
+from isthmus.runtime.staying import ClockedTransfers
 
 RECIPES = ("filter", "subway", "emogi", "emogi:hot", "unified", "grus", "scaph", "scaph:hbase", "hytgraph", "auto")
 
@@ -100,7 +101,7 @@ def without_waits(monkeypatch: pytest.MonkeyPatch, which: str) -> None:
         monkeypatch.setattr(cuda.CudaWorker, "_run", unfinished)
 
 
-@pytest.mark.parametrize(("recipe", "which"), [("filter", "copies"), ("subway", "copies"), ("filter", "kernels")])
+@pytest.mark.parametrize(("recipe", "which"), [("filter", "copies"), ("subway", "copies"), ("scaph", "copies"), ("filter", "kernels")])
 def test_a_wait_that_is_missing_is_found(use: Any, graph: Any, recipe: str, which: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """New memory has zeros here, which are vertices: what kernels find in rubbish they would use as indices."""
     monkeypatch.setattr(gpus, "RUBBISH", 0)
@@ -108,7 +109,8 @@ def test_a_wait_that_is_missing_is_found(use: Any, graph: Any, recipe: str, whic
     expected = ist.sssp(graph, 1).filled()
     without_waits(monkeypatch, which)
     try:
-        found = ist.sssp(graph, 1, **{**HOW, "policy": recipe}, watch=until(500)).filled()
+        memory = "90%" if recipe == "scaph" else "1%"
+        found = ist.sssp(graph, 1, **{**HOW, "policy": recipe, "memory": memory}, watch=until(500)).filled()
     except AssertionError as error:
         assert "no event orders them" in str(error) or "does not end" in str(error) or "freed under" in str(error)
     else:
@@ -137,6 +139,27 @@ def test_the_host_packs_while_lists_before_are_copied(
     how = {**HOW, "policy": recipe, "memory": "1%" if recipe != "scaph" else "60%"}
     assert np.array_equal(ist.sssp(store, 1, **how, far=far).filled(), ist.sssp(store, 1, device="cpu").filled())
     assert any(under_way)
+    assert card.held == {}
+
+
+def test_partitions_that_stay_are_copied_while_others_run(use: Any, graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    card, sent, run_meanwhile = use(), [], []
+    send, run = ClockedTransfers.send, cuda.CudaWorker._run
+
+    def sending(self: Any, unit: int) -> None:
+        before = len(card.record_of)
+        send(self, unit)
+        sent.extend(card.record_of[before:])
+
+    def running(self: Any, delivery: Any, *given: Any) -> None:
+        run(self, delivery, *given)
+        run_meanwhile.append(any(work is other for work in card._waiting() for other in sent))
+
+    monkeypatch.setattr(ClockedTransfers, "send", sending)
+    monkeypatch.setattr(cuda.CudaWorker, "_run", running)
+    found = ist.sssp(graph, 1, **{**HOW, "policy": "scaph", "memory": "90%"})
+    assert np.array_equal(found.filled(), ist.sssp(graph, 1, device="cpu").filled())
+    assert any(run_meanwhile)
     assert card.held == {}
 
 

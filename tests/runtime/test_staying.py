@@ -123,9 +123,10 @@ def order_of(monkeypatch: pytest.MonkeyPatch, packed: list[tuple[float, float]],
     """What runs when, each for a second: packed lists, and partitions whose transfers take these seconds."""
     monkeypatch.setattr(staying, "followed", lambda delivery, frontier: 0)
     clock, log = Clock(4, 1), []
-    link = SimpleNamespace(lend=lambda: nullcontext(0), take=lambda channel: Moved(link_seconds=whole[len(transfers._jobs)]))
+    moved = lambda channel: Moved(link_seconds=whole[len(transfers._jobs)])  # noqa: E731
+    link = SimpleNamespace(lend=lambda: nullcontext(0), arrival=lambda channel: None, take=moved)
     modelled = SimpleNamespace(clock=clock, link=link, kernel=lambda delivery, edges: 1.0)
-    work = SimpleNamespace(moved={}, fetch=lambda unit, channel: None)
+    work = SimpleNamespace(moved={}, arrivals={}, fetch=lambda unit, channel: None)
     transfers = ClockedTransfers(work, modelled)  # type: ignore[arg-type]
     transfers.begin(Lists(log, *packed))  # type: ignore[arg-type]
     for unit in range(len(whole)):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +50,7 @@ class StayingPartitions(Work):
         device = modelled.device if modelled is not None else None
         self._k = 1 if not reruns else LEVELS if device is None else levels(device.near.bandwidth, device.link.bandwidth)
         self.moved: dict[int, Moved] = {}  # of transfers whose partition has not run yet
+        self.arrivals: dict[int, Any] = {}  # on a GPU: the events behind them
         self._idle = NONE  # the partition whose last further run found no work
         self._transfers = ClockedTransfers(self, modelled) if modelled is not None else None
         self._lock = threading.Lock()
@@ -127,6 +129,7 @@ class StayingPartitions(Work):
         if came:
             moved = self.moved.pop(unit)
             delivery.bytes, delivery.requests = moved.bytes, moved.requests
+            delivery.arrival = self.arrivals.pop(unit, None)
         return delivery
 
     def pieces(self, unit: int, delivery: Delivery) -> list[Piece]:
@@ -157,7 +160,10 @@ class StayingPartitions(Work):
 
 
 class ClockedTransfers(Transfers):
-    """Transfers by the modelled clock: bytes are copied at once, and are pending until the clock has passed their arrival."""
+    """Transfers by the modelled clock: a copy begins at once, and is pending until the clock has passed its arrival.
+
+    On a GPU, the first run of a partition waits for the copy itself.
+    """
 
     def __init__(self, work: StayingPartitions, modelled: Modelled) -> None:
         self._work, self._modelled, self._clock = work, modelled, modelled.clock
@@ -177,6 +183,7 @@ class ClockedTransfers(Transfers):
         link = self._modelled.link
         with link.lend() as channel:
             self._work.fetch(unit, channel)
+            self._work.arrivals[unit] = link.arrival(channel)  # the copy goes on while other partitions run
             moved = link.take(channel)
         self._work.moved[unit] = moved
         self._jobs[unit] = self._clock.submit(link=moved.link_seconds, buffered=False, what=unit)
