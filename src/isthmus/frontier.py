@@ -204,6 +204,10 @@ class Frontier:
         team.each(one, count)
         return found
 
+    def counted_edges(self, lists: Lists, begins: Array, ends: Array) -> int | None:
+        """Active edges in ranges of slots, if they were counted before; None: the marks tell."""
+        return None
+
     def take_deltas(self, values: Array, residual: Array, deltas: Array, team: Any) -> None:
         """The deltas of the active vertices: their residuals, which are added to their values."""
         if self.list is not None:

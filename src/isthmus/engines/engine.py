@@ -176,7 +176,7 @@ class Engine(ABC):
     code: ClassVar[int] = -1  # policies choose it by this number
     colour: ClassVar[str] = "#888899"  # in drawings; a contrast of 3 to white and to black suits both themes
     stage: ClassVar[int] = 0  # tasks ordered by contribution run by stage first
-    streams: ClassVar[bool] = False  # the kernel itself fetches the bytes, so one launch does a whole task
+    streams: ClassVar[bool] = False  # the kernel itself fetches the bytes; the model counts one launch for a whole task
     rereads_when_link_bound: ClassVar[bool] = False  # its deliveries hold whole lists of many vertices, worth another run
     observes: ClassVar[str] = ""  # the rate of the link that its reads measure: bandwidth or request_rate
 

@@ -1,19 +1,21 @@
 """The frontier of a run on a GPU: kernels mark, count and clear; the host gets a bitmap and the activity of partitions.
 
 Marks lie in managed memory, so that parts of a program which change them on the host still work. As long as none does, only what the host
-needs to decide crosses the link: an eighth of a byte per vertex and 24 bytes per partition in an iteration.
+needs to decide crosses the link: an eighth of a byte per vertex and 24 bytes per partition in an iteration. The edges that were counted for
+a decision also tell how many edges of whole partitions were followed, without another look at the marks.
 """
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from isthmus.frontier import Activity, Frontier
 from isthmus.graph.lists import Lists
-from isthmus.graph.partition import Partitions
+from isthmus.graph.partition import Partitions, cut
 from isthmus.kernels.cuda import hotness as cache_kernels
 from isthmus.kernels.cuda import rows as kernels
 from isthmus.link.link import Array
@@ -22,11 +24,15 @@ if TYPE_CHECKING:
     from isthmus.runtime.cuda import OnCard
 
 
+COUNTERS = 512  # to count all edges: threads that add to the same number wait for each other
+
+
 class CudaFrontier(Frontier):
     """A frontier that has a list if its vertices fit one queue, marked by the host or by a kernel. On the host until it is boarded."""
 
     _on: OnCard | None = None
     _others: Array | None = None  # marks of those that no cache holds
+    _counted: Mapping[int, tuple[Array, Array, Array]] = {}  # by lists: the marks, cuts, and active edges before each cut
 
     def __init__(self, vertices: int, threads: int) -> None:
         super().__init__(vertices, threads, repeats=True)
@@ -38,11 +44,12 @@ class CudaFrontier(Frontier):
         self._bits, self._host_bits = on.near(self.marks.size // 8, np.uint8), np.empty(self.marks.size // 8, np.uint8)
         self._count, self._host_count = on.near(1, np.int64), np.empty(1, np.int64)
         self._near: dict[str, tuple[Any, ...]] = {}  # of partitions: lists, cuts and counts
+        self._even: dict[int, Partitions] = {}  # by lists: partitions to count all edges
 
     def advance(self) -> None:
         assert self._on is not None
         on = self._on
-        self.marks, self.next_marks, self.all_active = self.next_marks, self.marks, False
+        self.marks, self.next_marks, self.all_active, self._counted = self.next_marks, self.marks, False, {}
         on.launch(self._kernels.fill, self.next_marks, 0)
         self.count, self.list = self._packed(self.marks), None
         if self.count <= self.queues.shape[1]:
@@ -96,7 +103,27 @@ class CudaFrontier(Frontier):
         for back, near in zip(host, found, strict=True):
             on.copy_back(back, near)
         on.finish()
+        before = np.concatenate([[0], np.cumsum(edges)])
+        self._counted = {**self._counted, id(lists): (self.marks, partitions.cuts, before)}
         return Activity(vertices, edges, blocks, partitions.arcs, whole_slots=partitions.slots)
+
+    def edges(self, lists: Lists, team: Any) -> int:
+        """How many edges the active vertices have: of many, by a kernel."""
+        if self.list is not None or self.all_active or self._on is None:
+            return super().edges(lists, team)
+        if id(lists) not in self._even:
+            self._even[id(lists)] = cut(lists, 1, max(1, lists.slots // COUNTERS))
+        return int(self.activity(self._even[id(lists)], lists, 1, 0, 1, team, False).edges.sum())
+
+    def counted_edges(self, lists: Lists, begins: Array, ends: Array) -> int | None:
+        """The same of ranges between cuts of partitions whose activity was counted."""
+        marks, cuts, before = self._counted.get(id(lists), (None, begins, begins))
+        if marks is not self.marks or self.all_active:
+            return None
+        first, last = np.searchsorted(cuts, begins), np.searchsorted(cuts, ends)
+        if last.max(initial=0) >= cuts.size or (cuts[first] != begins).any() or (cuts[last] != ends).any():
+            return None
+        return int((before[last] - before[first]).sum())
 
     def _partitions(self, partitions: Partitions, lists: Lists) -> tuple[Array, ...]:
         """Lists, cuts and room for counts in near memory, made once."""

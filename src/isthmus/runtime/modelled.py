@@ -14,8 +14,9 @@ from itertools import groupby
 import numpy as np
 
 from isthmus import sizes
-from isthmus.engines.engine import Delivery, Rows, Side
+from isthmus.engines.engine import Delivery, Ranges, Rows, Side
 from isthmus.frontier import Activity, Frontier
+from isthmus.graph.lists import Lists
 from isthmus.kernels import rows
 from isthmus.link import costs
 from isthmus.link.clock import DEVICE, HOST, LINK, Clock
@@ -124,14 +125,20 @@ def jobs(worked: list[tuple[Delivery, int]]) -> Iterable[list[tuple[Delivery, in
 
 def followed(delivery: Delivery, frontier: Frontier) -> int:
     """Edges that were followed, further runs included."""
-    edges, lists = delivery.edges, delivery.task.side.lists.arrays
+    edges, lists = delivery.edges, delivery.task.side.lists
     if isinstance(edges, Rows):
         return int(edges.lengths.sum()) + delivery.again_edges
+    counted = frontier.counted_edges(lists, edges.begin, edges.end)
+    return (marked_edges(edges, lists, frontier) if counted is None else counted) + delivery.again_edges
+
+
+def marked_edges(edges: Ranges, lists: Lists, frontier: Frontier) -> int:
+    """Active edges in ranges, by one pass over the marks."""
     count = edges.first.size
     found = np.zeros((3, count), np.int64)
     for k in range(count):
         rows.activity_of_range(
-            k, edges.first[k], edges.last[k], frontier.marks, frontier.all_active, *lists, edges.begin[k], edges.end[k],
+            k, edges.first[k], edges.last[k], frontier.marks, frontier.all_active, *lists.arrays, edges.begin[k], edges.end[k],
             1, 0, 1, True, *found,
         )  # fmt: skip
-    return int(found[1].sum()) + delivery.again_edges
+    return int(found[1].sum())
