@@ -109,10 +109,10 @@ class CudaFrontier(Frontier):
 
     def edges(self, lists: Lists, team: Any) -> int:
         """How many edges the active vertices have: of many, by a kernel."""
-        if self.list is not None or self.all_active or self._on is None:
+        if self.list is not None or self.all_active or self._on is None or not lists.slots:
             return super().edges(lists, team)
         if id(lists) not in self._even:
-            self._even[id(lists)] = cut(lists, 1, max(1, lists.slots // COUNTERS))
+            self._even[id(lists)] = cut(lists, 1, -(-lists.slots // COUNTERS))
         return int(self.activity(self._even[id(lists)], lists, 1, 0, 1, team, False).edges.sum())
 
     def counted_edges(self, lists: Lists, begins: Array, ends: Array) -> int | None:
