@@ -163,6 +163,14 @@ def test_ids_that_are_strings(call: Any) -> None:
     assert call("wcc", "named.isthmus", "--json").json["result"] == {"components": 1, "largest": 4}
 
 
+def test_without_a_gpu_it_is_one_clear_line(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if no source is given: nothing is said of a run that is refused."""
+    monkeypatch.setattr(shim, "found", lambda: ([], "no NVIDIA driver was found (libcuda.so cannot be loaded)"))
+    done = call("bfs", "g.isthmus", "--device", "cuda:0")
+    done.assert_refused(2, "device: cuda:0: no NVIDIA driver was found")
+    assert done.err.count("\n") == 1
+
+
 @pytest.mark.parametrize(("arguments", "code", "message"), [
     (["bfs", "g.isthmus", "--source", 99999999], 6, "no vertex 99999999 in the graph"),
     (["bfs", "g.isthmus", "--source", "x"], 6, "no vertex 'x' in the graph; its ids are integers"),
