@@ -114,7 +114,7 @@ def test_two_commands_at_once(tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
     assert (second.returncode, second.stdout) == (4, "")
-    assert quiet(second.stderr) == f"error: {target}: another process is writing this store\n"
+    assert quiet(second.stderr) == f"error: {target}: another process (process {process.pid}) is writing this store\n"
     assert names(tmp_path) == []
 
 

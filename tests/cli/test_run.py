@@ -19,6 +19,7 @@ from tests.cli.in_process import caller
 from tests.cli.outcome import slowness
 
 import isthmus as ist
+from isthmus.kernels.cuda import shim
 from isthmus.policies.recipes import RECIPES
 
 COMMAND = [sys.executable, "-m", "isthmus.cli.main"]
@@ -139,6 +140,14 @@ def test_ids_that_are_strings(call: Any) -> None:
     assert call("bfs", "named.isthmus", "--source", "a=1", "--json").json["result"] == {"reached": 4, "depth": 3}
     assert call("pagerank", "named.isthmus", "--personalization", "a=1=2", "--json").json["result"]["converged"]
     assert call("wcc", "named.isthmus", "--json").json["result"] == {"components": 1, "largest": 4}
+
+
+def test_without_a_gpu_it_is_one_clear_line(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if no source is given: nothing is said of a run that is refused."""
+    monkeypatch.setattr(shim, "found", lambda: ([], "no NVIDIA driver was found (libcuda.so cannot be loaded)"))
+    done = call("bfs", "g.isthmus", "--device", "cuda:0")
+    done.assert_refused(2, "device: cuda:0: no NVIDIA driver was found")
+    assert done.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(("arguments", "code", "message"), [

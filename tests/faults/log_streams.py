@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 import re
+import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from isthmus.stream.logged import LOCK
 
 BATCHES = 8
 OPENED = 20  # times, at most, in one process
-ENDED = ("a batch was stopped while it was applied", "was interrupted")  # a stream that Ctrl-C has ended
+ENDED = ("a batch was stopped while it was applied", "an interrupt")  # a stream that Ctrl-C has ended
 OURS = re.compile(r"stream\.json|(log|checkpoint)-\d{12}")
 
 
@@ -43,9 +44,11 @@ def torn(folder: Path) -> None:
     last = sorted(folder.glob("log-*"))[-1]
     with last.open("ab") as file:
         file.write(last.read_bytes()[-60:-10])
-    (folder / "writing" / "graph.isthmus").mkdir(parents=True)
+    (folder / "writing-1-ab-cd" / "graph.isthmus").mkdir(parents=True)
     (folder / ".stream.json.1.tmp").write_text("{")
-    (folder / LOCK).write_bytes(Holder.this().encode())
+    killed = subprocess.Popen(["true"])
+    killed.wait()
+    (folder / LOCK).write_bytes(replace(Holder.this(folder.stat().st_dev), process=killed.pid).encode())
 
 
 def merge_soon(live: Any) -> None:

@@ -140,10 +140,12 @@ def execute(
     printed, counter, sent = (folder.parent / name for name in ("printed", "count", "sent"))
     counter.unlink(missing_ok=True)
     sent.unlink(missing_ok=True)
+    out = os.open(printed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)  # here: the tracer may strike as soon as there is a child
     start = time.monotonic()
     child = os.fork()
     if child == 0:
-        become(scenario, folder, fault, printed, counter)
+        become(scenario, folder, fault, out, counter)
+    os.close(out)
     if isinstance(fault, Tracer):
         fault.attach(child)
     code = ended(child, start + patience)
@@ -151,7 +153,7 @@ def execute(
         fault.end()
     calls = int(counter.read_text()) if counter.exists() else 0
     late = time.monotonic() - float(sent.read_text()) if sent.exists() else 0.0
-    return code, printed.read_text(errors="replace") if printed.exists() else "", calls, late
+    return code, printed.read_text(errors="replace"), calls, late
 
 
 def ended(child: int, until: float) -> int:
@@ -166,17 +168,16 @@ def ended(child: int, until: float) -> int:
     return -1
 
 
-def become(scenario: Scenario, folder: Path, fault: Fault | Tracer, printed: Path, counter: Path) -> None:
-    """In a fork: become the command, as a fresh process would run it."""
-    from isthmus.cli.main import main
-
-    out = os.open(printed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(out, 1)
-    os.dup2(out, 2)
-    os.chdir(folder)
-    sys.argv = ["isthmus", *scenario.command]
+def become(scenario: Scenario, folder: Path, fault: Fault | Tracer, out: int, counter: Path) -> None:
+    """In a fork: become the command, as a fresh process would run it. It never returns."""
     code = 1
     try:
+        from isthmus.cli.main import main
+
+        os.dup2(out, 1)
+        os.dup2(out, 2)
+        os.chdir(folder)
+        sys.argv = ["isthmus", *scenario.command]
         if isinstance(fault, Tracer):
             fault.begin()
         else:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
+import signal
 import stat
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -15,36 +18,61 @@ import pytest
 
 from isthmus.errors import StoreError
 from isthmus.graph import holder, lock_file, signs
+from isthmus.graph.folder_lock import FolderLock
 from isthmus.graph.holder import Holder, machine_key
 from isthmus.graph.lock_file import OLD, LockFile, NoLockFile
 
-OTHER = Holder("otherhost", "1-2-3", 77)
+OTHER = Holder("otherhost", "1-2-3", "", 77)
 
 
 def take(path: Path) -> LockFile:
     return LockFile(path, path.parent / "thing", "writing this thing")
 
 
-def leave(path: Path, holder: Holder, age: float = 0) -> None:
+def leave(path: Path, left: Holder, age: float = 0) -> None:
     """A lock file as a process leaves it that was killed, or that holds it on a machine whose flock is not seen here."""
-    path.write_bytes(holder.encode())
+    path.write_bytes(left.encode())
     os.utime(path, (time.time() - age,) * 2)
+
+
+def named(path: Path) -> Holder | None:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        return Holder.read(file)
+    finally:
+        os.close(file)
+
+
+def here(path: Path, process: int, host: str | None = None, boot: str | None = None) -> Holder:
+    """A process of this machine that sees the folder of `path` as we do."""
+    own_host, own_boot = holder.machine()
+    names = (own_host if host is None else host, own_boot if boot is None else boot, holder.numbers())
+    return Holder(*names, process, path.parent.stat().st_dev)
 
 
 def test_it_names_its_holder_and_is_removed(tmp_path: Path) -> None:
     path = tmp_path / ".lock"
     lock = take(path)
-    file = os.open(path, os.O_RDONLY)
-    assert Holder.read(file) == Holder.this() and Holder.this().is_here(time.time()) and Holder.this().process == os.getpid()
-    os.close(file)
-    with pytest.raises(StoreError, match=r"thing: another process is writing this thing"):
+    own = named(path)
+    assert own is not None and own.is_this_process() and own.is_here(time.time()) and own.device == path.stat().st_dev
+    with pytest.raises(StoreError, match=r"thing: this process is writing this thing already"):
         take(path)
+    path.write_bytes(here(path, 77).encode())
+    with pytest.raises(StoreError, match=r"thing: another process \(process 77\) is writing this thing"):
+        take(path)
+    path.write_bytes(own.encode())
     lock.release()
     assert not path.exists()
     take(path).release()
 
 
-@pytest.mark.parametrize("text", [b"", b"otherhost\n1-2-3\n", b"otherhost\n1-2-3\nx\n", b"\n\n\n", b"a\nb\n1\nmore", b"\xff\n\n1\n"])
+NOT_WHOLE = [
+    b"", b"otherhost\n1-2-3\n", b"otherhost\n1-2-3\n\nx\n0\n\n",
+    6 * b"\n", b"a\nb\n\n1\n0\nkey", b"\xff\n\n\n1\n0\n\n",
+]
+
+
+@pytest.mark.parametrize("text", NOT_WHOLE)
 def test_a_name_that_is_not_whole_is_none(tmp_path: Path, text: bytes) -> None:
     (tmp_path / ".lock").write_bytes(text)
     take(tmp_path / ".lock").release()
@@ -52,32 +80,57 @@ def test_a_name_that_is_not_whole_is_none(tmp_path: Path, text: bytes) -> None:
 
 def test_a_process_of_this_machine_that_was_killed_leaves_no_lock(tmp_path: Path) -> None:
     """Also in another container of it, which has another host name; and before the machine was booted again."""
-    host, boot = holder.machine()
-    before = Holder(host, "another-boot", os.getpid())
-    for left in (Holder(host, boot, 1), Holder(host, "", 1), before, Holder("container", boot, 1)):
+    path, (host, boot) = tmp_path / ".lock", holder.machine()
+    before = Holder(host, "another-boot", "", os.getpid(), 12345)
+    for left in (here(path, 1), here(path, 1, boot=""), before, here(path, 1, host="container")):
         if left.host == "container" and not boot:
             continue
-        leave(tmp_path / ".lock", left, holder.clock() + 1 if left is before else 0)
-        take(tmp_path / ".lock").release()
+        leave(path, left, holder.clock() + 1 if left is before else 0)
+        take(path).release()
+
+
+def test_two_mounts_of_one_machine_do_not_see_each_others_flock(tmp_path: Path) -> None:
+    path = tmp_path / ".lock"
+    left = here(path, 1)
+    leave(path, Holder(left.host, left.boot, left.numbers, 1, left.device + 1))
+    with pytest.raises(StoreError, match=r"process 1 on the host .* is writing this thing, or was killed there"):
+        take(path)
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    leave(path, Holder(left.host, left.boot, left.numbers, ended.pid, left.device + 1))  # as in a copy of a folder
+    take(path).release()
+
+
+def test_a_name_that_is_equal_but_for_its_key_is_another_holders(tmp_path: Path) -> None:
+    """As of two containers with one host name, in both of which the process has number 1."""
+    lock = take(tmp_path / ".lock")
+    own = named(tmp_path / ".lock")
+    assert own is not None
+    (tmp_path / ".lock").write_bytes(Holder(own.host, own.boot, own.numbers, own.process, own.device, "another").encode())
+    with pytest.raises(StoreError, match="no longer holds the lock"):
+        lock.renew(now=True)
+    lock.release()
+    assert (tmp_path / ".lock").exists()
 
 
 def test_another_machine_of_our_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has given a sign of life since this one was booted."""
     monkeypatch.setattr(holder, "machine", lambda: ("host", "boot"))
     monkeypatch.setattr(holder, "clock", lambda: 100.0)
-    leave(tmp_path / ".lock", Holder("host", "another-boot", 5), 90)
+    leave(tmp_path / ".lock", Holder("host", "another-boot", "", 5), 90)
     with pytest.raises(StoreError, match="process 5 on the host host is writing"):
         take(tmp_path / ".lock")
-    leave(tmp_path / ".lock", Holder("host", "another-boot", 5), -5000)
+    leave(tmp_path / ".lock", Holder("host", "another-boot", "", 5), -5000)
     with pytest.raises(StoreError, match="its last sign of life was 0 minutes ago"):
         take(tmp_path / ".lock")
-    leave(tmp_path / ".lock", Holder("host", "another-boot", 5), 110)
+    assert abs((tmp_path / ".lock").stat().st_mtime - time.time()) < 60, "a time in the future would never get old"
+    leave(tmp_path / ".lock", Holder("host", "another-boot", "", 5), 110)
     take(tmp_path / ".lock").release()
 
 
 def test_a_lock_of_another_machine_is_held_until_it_is_old(tmp_path: Path) -> None:
     path = tmp_path / ".lock"
-    leave(path, Holder("otherhost", "1-2-3", os.getpid()), 600)
+    leave(path, Holder("otherhost", "1-2-3", "", os.getpid()), 600)
     words = (
         rf"thing: process {os.getpid()} on the host otherhost is writing this thing, or was killed there; its last sign of life was 10 "
         rf"minutes ago\. Wait for it; or, if it has ended, remove {path} and try again\. After 60 minutes"
@@ -87,11 +140,21 @@ def test_a_lock_of_another_machine_is_held_until_it_is_old(tmp_path: Path) -> No
     assert path.read_bytes().startswith(b"otherhost"), "it is left as it was"
     leave(path, OTHER, OLD + 1)
     lock = take(path)
-    assert path.read_bytes() == Holder.this().encode()
+    own = named(path)
+    assert own is not None and own.is_this_process()
     lock.release()
-    leave(path, Holder("otherhost", "", 3))
+    leave(path, Holder("otherhost", "", "", 3))
     with pytest.raises(StoreError, match="process 3 on the host otherhost"):
         take(path)
+
+
+def test_the_clock_of_the_file_system_decides_what_is_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the clock of this machine, which may be wrong by hours."""
+    leave(tmp_path / ".lock", OTHER)
+    really = time.time
+    monkeypatch.setattr(time, "time", lambda: really() + 2 * OLD)
+    with pytest.raises(StoreError, match="process 77 on the host otherhost is writing"):
+        take(tmp_path / ".lock")
 
 
 def test_signs_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,10 +180,11 @@ def test_signs_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_who_has_it_is_told_if_flock_reaches_other_machines(tmp_path: Path) -> None:
     path = tmp_path / ".lock"
     lock = take(path)
+    own = path.read_bytes()
     path.write_bytes(OTHER.encode())
     with pytest.raises(StoreError, match=r"thing: another process \(process 77 on the host otherhost\) is writing this thing"):
         take(path)
-    path.write_bytes(Holder.this().encode())
+    path.write_bytes(own)
     lock.release()
 
 
@@ -129,7 +193,7 @@ def test_a_disk_without_room_for_the_name(tmp_path: Path, monkeypatch: pytest.Mo
         raise OSError(28, "No space left on device")
 
     path = tmp_path / ".lock"
-    for left in (b"", OTHER.encode()):
+    for left in (b"", here(path, 1).encode()):
         path.write_bytes(left)
         os.utime(path, (0, 0))
         with monkeypatch.context() as patched:
@@ -141,13 +205,19 @@ def test_a_disk_without_room_for_the_name(tmp_path: Path, monkeypatch: pytest.Mo
             lock.renew(now=True)
             assert path.read_bytes() == left
         lock.renew(now=True)
-        assert path.read_bytes() == Holder.this().encode(), "there was room"
+        own = named(path)
+        assert own is not None and own.is_this_process(), "there was room"
         path.write_bytes(OTHER.encode())
         with pytest.raises(StoreError, match="has taken over"):
             lock.renew(now=True)
         lock.release()
         path.unlink()
-    with pytest.raises(NoLockFile, match="cannot write here: No such file"):
+    leave(path, OTHER, OLD + 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pwrite", full)
+        with pytest.raises(StoreError, match="lock of process 77 on the host otherhost has expired, but there is no room"):
+            take(path)
+    with pytest.raises(NoLockFile, match="nowhere: cannot write here: No such file"):
         take(tmp_path / "nowhere" / ".lock")
 
 
@@ -157,6 +227,48 @@ def test_a_fork_does_not_release_it(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         patched.setattr(lock_file.os, "getpid", lambda: process + 1)
         lock.release()
     assert (tmp_path / ".lock").exists()
+
+
+HOLDER = """
+import os, sys, time
+from pathlib import Path
+from isthmus.graph.lock_file import LockFile
+from isthmus.graph.folder_lock import FolderLock
+
+folder = Path(sys.argv[1])
+locks = [LockFile(folder / ".lock", folder, "writing"), FolderLock(folder, "a log", "busy")]
+child = os.fork()
+if child == 0:
+    time.sleep(60)
+    os._exit(0)
+print(child, flush=True)
+if sys.argv[2] == "release":
+    for lock in locks:
+        lock.release()
+    print("released", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("way", ["release", "kill"])
+def test_a_fork_does_not_keep_locks_of_a_holder_that_has_ended(tmp_path: Path, way: str) -> None:
+    process = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path), way], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    try:
+        if way == "kill":
+            time.sleep(0.2)  # the fork closes its copies as soon as it runs
+            process.kill()
+            process.wait()
+        else:
+            assert process.stdout.readline() == "released\n"
+        take(tmp_path / ".lock").release()
+        FolderLock(tmp_path, "a log", "busy").release()
+    finally:
+        os.kill(child, signal.SIGKILL)
+        process.kill()
+        process.wait()
+        process.stdout.close()
 
 
 def test_a_machine_has_one_key() -> None:
@@ -206,8 +318,13 @@ def test_where_there_is_no_flock_the_name_decides(tmp_path: Path, monkeypatch: p
         take(path)
     ended = subprocess.Popen(["true"])
     ended.wait()
-    leave(path, Holder(*holder.machine(), ended.pid))
+    leave(path, here(path, ended.pid))
     take(path).release()
+    left = here(path, ended.pid)
+    leave(path, Holder(left.host, left.boot, "another container's", left.process, left.device))
+    with pytest.raises(StoreError, match=f"process {ended.pid} on the host .* is writing"):
+        take(path)
+    path.unlink()
     monkeypatch.setattr(lock_file.fcntl, "flock", failing(errno.EIO))
     with pytest.raises(NoLockFile, match="cannot lock: Input/output error"):
         take(path)
@@ -226,6 +343,11 @@ def test_a_file_of_another_user_tells_who_holds_it(tmp_path: Path, monkeypatch: 
     with pytest.raises(StoreError, match="process 77 on the host otherhost is writing"):
         take(path)
     leave(path, OTHER, OLD + 1)
+    take(path).release()
+    leave(path, here(path, 1))
+    take(path).release()
+    leave(path, OTHER, OLD + 1)
+    monkeypatch.setattr(lock_file.fcntl, "flock", failing(errno.ENOLCK))
     with pytest.raises(NoLockFile, match=r"\.lock: cannot write: Permission denied\. If nobody is writing this thing, remove this file"):
         take(path)
 
@@ -267,6 +389,65 @@ def test_a_holder_that_is_busy_gives_signs_of_life(tmp_path: Path, monkeypatch: 
     assert os.waitpid(child, 0)[1] == 0, "a fork holds nothing"
     lock.release()
     assert becomes(lambda: not signing())
+
+
+def test_a_lock_that_nobody_has_any_more_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a writer that was interrupted twice. The thread that gives signs of life does not hold it."""
+    monkeypatch.setattr(signs, "EVERY", 0.01)
+    lock = take(tmp_path / ".lock")
+    time.sleep(0.1)
+    del lock
+    gc.collect()
+    assert becomes(lambda: not signing())
+    take(tmp_path / ".lock").release()
+
+
+def test_a_lock_that_the_collector_releases_while_it_gives_a_sign(tmp_path: Path) -> None:
+    lock = take(tmp_path / ".lock")
+    with lock._closing:
+        lock.release()
+    assert not (tmp_path / ".lock").exists()
+
+
+def test_signs_go_on_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert becomes(lambda: not signing())
+    monkeypatch.setattr(signs, "EVERY", 0.01)
+    first = take(tmp_path / ".first")
+    with monkeypatch.context() as patched:
+        patched.setattr(LockFile, "sign", lambda lock: 1 // 0)
+        assert becomes(lambda: not signing())
+    second = take(tmp_path / ".second")
+    assert signing()
+    first.release()
+    second.release()
+
+
+def test_a_file_that_another_machine_has_removed_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = take(tmp_path / ".lock")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fstat", failing(errno.ESTALE))
+        with pytest.raises(StoreError, match="no longer holds the lock"):
+            lock.renew(now=True)
+        patched.setattr(os, "fstat", failing(errno.EIO))
+        lock.renew(now=True)  # nobody knows
+    lock.release()
+
+
+def test_who_is_stopped_right_after_a_look_looks_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock, seconds = take(tmp_path / ".lock"), [holder.clock() + 100]
+    monkeypatch.setattr(lock_file, "clock", lambda: seconds[0])
+    utime = os.utime
+
+    def slept(file: int) -> None:
+        utime(file)
+        seconds[0] += 2 * OLD
+
+    monkeypatch.setattr(os, "utime", slept)
+    lock.renew()
+    (tmp_path / ".lock").write_bytes(OTHER.encode())
+    with pytest.raises(StoreError, match="has taken over"):
+        lock.renew()
+    lock.release()
 
 
 def signing() -> list[threading.Thread]:

@@ -185,7 +185,7 @@ def test_a_merge_on_another_machine_is_left_alone_until_its_lock_is_old(changed:
     other = tmp_path / f"{merging.NAME}{os.getpid()}-0123abcd-ef.isthmus"
     work, lock = tmp_path / f".{other.name}.tmp-1", tmp_path / f".{other.name}.lock"
     work.mkdir()
-    lock.write_bytes(Holder("otherhost", "1-2-3", os.getpid()).encode())
+    lock.write_bytes(Holder("otherhost", "1-2-3", "", os.getpid()).encode())
     changed.merge()
     assert work.is_dir() and lock.exists()
     os.utime(lock, (0, 0))

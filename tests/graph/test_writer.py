@@ -342,7 +342,7 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
     target = tmp_path / "g.isthmus"
     write(target, 10)
     process = start(WRITING, target)
-    with pytest.raises(StoreError, match=r"g\.isthmus: another process is writing this store"):
+    with pytest.raises(StoreError, match=rf"g\.isthmus: another process \(process {process.pid}\) is writing this store"):
         write(target, 20, overwrite=True)
     assert Store(target).manifest.arcs == 10
     write(tmp_path / "other.isthmus", 10)
@@ -353,7 +353,7 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
 
 
 def test_one_writer_at_a_time_in_one_process(tmp_path: Path) -> None:
-    with StoreWriter(tmp_path / "g.isthmus"), pytest.raises(StoreError, match="another process is writing this store"):
+    with StoreWriter(tmp_path / "g.isthmus"), pytest.raises(StoreError, match="this process is writing this store already"):
         StoreWriter(tmp_path / "g.isthmus")
     write(tmp_path / "g.isthmus", 10)
 
@@ -433,7 +433,7 @@ def test_a_writer_that_was_replaced_touches_nothing_of_its_successor(tmp_path: P
     successor = StoreWriter(target, overwrite=True)
     assert successor.folder is not None and successor.folder.is_dir() and successor.folder != fenced.folder
     with pytest.raises(StoreError, match=r"has taken over, or .* was removed"):
-        fenced._lock.renew(now=True)
+        fenced._renew_lock(now=True)
     fenced.__exit__(None, None, None)
     assert successor.folder.is_dir() and (tmp_path / ".g.isthmus.lock").exists()
     successor.__exit__(None, None, None)
@@ -445,12 +445,23 @@ def test_a_store_whose_lock_was_taken_over_is_not_put_into_place(tmp_path: Path,
 
     def late(folder: Path) -> None:
         really(folder)
-        (tmp_path / ".g.isthmus.lock").write_bytes(Holder("otherhost", "1-2-3", 77).encode())
+        (tmp_path / ".g.isthmus.lock").write_bytes(Holder("otherhost", "1-2-3", "", 77).encode())
 
     monkeypatch.setattr(writer, "fsync_folder", late)
     with pytest.raises(StoreError, match=r"another process \(process 77 on the host otherhost\) has taken over"):
         write(target, 10)
     assert names(tmp_path) == [".g.isthmus.lock"]
+
+
+def test_a_second_interrupt_while_a_writer_clears_up_leaves_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(folder: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt), StoreWriter(tmp_path / "g.isthmus"):
+        patched.setattr(writer, "remove_folder", interrupted)
+        raise KeyboardInterrupt
+    write(tmp_path / "g.isthmus", 10)
+    assert names(tmp_path) == ["g.isthmus"]
 
 
 def test_in_memory_within_the_budget() -> None:

@@ -819,7 +819,7 @@ def test_others_checkpoints_are_not_cleared(undirected, folder):
     lock = checkpoints.locked(folder)
     checkpoints.clear(folder)
     assert names(folder) == ["pass-1.iteration-3"]
-    os.close(lock)
+    lock.release()
     checkpoints.clear(folder)
     assert not folder.exists()
 

@@ -238,8 +238,8 @@ def test_a_writer_on_another_machine(tmp_path: Path, path: ist.Graph, monkeypatc
         assert (folder / LOCK).exists()
         monkeypatch.setattr(lock_file, "RENEWED", 0)
         live.apply(inserts=[(0, 3)])
-        (folder / LOCK).write_bytes(Holder("otherhost", "1-2-3", 77).encode())
-        with pytest.raises(ist.StoreError, match=r"d: another process \(process 77 on the host otherhost\) has taken over"):
+        (folder / LOCK).write_bytes(Holder("otherhost", "1-2-3", "", 77).encode())
+        with pytest.raises(ist.StoreError, match=r"no longer holds the lock: another process \(process 77 on the host otherhost\) has"):
             live.apply(inserts=[(0, 4)])
         assert live.number == 2 and live.check() == {}
     with pytest.raises(ist.StoreError, match="process 77 on the host otherhost is writing to this log, or was killed there"):
@@ -259,7 +259,7 @@ def test_a_writer_that_was_replaced_during_its_first_answers_cuts_nothing(
     last = segments_in(folder)[-1][1]
 
     def late(log: Logged, *given: Any) -> None:
-        (folder / LOCK).write_bytes(Holder("otherhost", "1-2-3", 77).encode())
+        (folder / LOCK).write_bytes(Holder("otherhost", "1-2-3", "", 77).encode())
         with last.open("ab") as file:
             file.write(b"a batch of the other one")
         really(log, *given)
@@ -282,13 +282,13 @@ def test_a_writer_that_was_replaced_during_a_checkpoint_removes_nothing(
         before = files(folder)
 
         def slow(*given: Any) -> Path:
-            (folder / LOCK).write_bytes(Holder("otherhost", "1-2-3", 77).encode())
+            (folder / LOCK).write_bytes(Holder("otherhost", "1-2-3", "", 77).encode())
             return really(*given)
 
         monkeypatch.setattr(logged.checkpoints, "write", slow)
         with pytest.raises(ist.StoreError, match=r"a checkpoint of batch 4 could not be completed: .* has taken over"):
             live.checkpoint()
-        assert files(folder) == sorted([*before, "checkpoint-000000000004"])
+        assert files(folder) == before
 
 
 def test_only_a_full_disk_excuses_a_missing_lock_file(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,6 +310,81 @@ def test_only_a_full_disk_excuses_a_missing_lock_file(tmp_path: Path, path: ist.
         assert live.apply(inserts=[(0, 2)]).number == 1
         with pytest.raises(ist.StoreError, match="another stream is writing to this log"):
             opened(tmp_path / "d")
+        assert not (tmp_path / "d" / LOCK).exists()
+        monkeypatch.setattr(logged, "RENEWED", 0)
+        live.apply(inserts=[(0, 3)])
+        monkeypatch.setattr(os, "open", really)
+        live.apply(inserts=[(0, 4)])
+        assert (tmp_path / "d" / LOCK).exists(), "there was room"
+    assert not (tmp_path / "d" / LOCK).exists()
+
+
+def test_a_writer_without_a_lock_file_finds_another_one(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk was full when it began; then a machine that does not see the folder's lock began as well."""
+    with opened(tmp_path / "d", path) as live:
+        assert isinstance(live.log, Logged) and live.log._lock_file is not None
+        live.log._lock_file.release()
+        live.log._lock_file = None
+        (tmp_path / "d" / LOCK).write_bytes(Holder("otherhost", "1-2-3", "", 77).encode())
+        monkeypatch.setattr(logged, "RENEWED", 0)
+        with pytest.raises(ist.StoreError, match="process 77 on the host otherhost is writing to this log"):
+            live.apply(inserts=[(0, 2)])
+        assert live.number == 0
+
+
+def test_a_writer_that_was_replaced_during_a_sync_acknowledges_and_marks_nothing(
+    tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, really = tmp_path / "d", os.fdatasync
+    with opened(folder, path) as live:
+        live.apply(inserts=[(0, 2)])
+        last, found = segments_in(folder)[-1][1], []
+
+        def slept(file: int) -> None:
+            really(file)
+            (folder / LOCK).write_bytes(Holder("otherhost", "1-2-3", "", 77).encode())
+            monkeypatch.setattr(lock_file, "RENEWED", 0)  # as after an hour
+            found.append(last.read_bytes())
+
+        monkeypatch.setattr(os, "fdatasync", slept)
+        with pytest.raises(ist.StoreError, match=r"batch 2 was not acknowledged: .*d: this process no longer holds the lock"):
+            live.apply(inserts=[(0, 3)])
+        assert last.read_bytes() == found[0], "no mark over what the other one wrote"
+        with pytest.raises(ist.StoreError, match=r"the stream is read-only: .* no longer holds the lock"):
+            live.apply(inserts=[(0, 4)])
+
+
+def test_a_new_file_of_the_log_is_not_begun_over_that_of_another_writer(
+    tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "d"
+    with opened(folder, path) as live:
+        live.apply(inserts=[(0, 2)])
+        theirs = folder / "log-000000000001"
+        theirs.write_bytes(b"batches of the other one")
+        with pytest.raises(ist.StoreError, match="cannot begin a new file of the log: File exists"):
+            live.checkpoint()
+        assert theirs.read_bytes() == b"batches of the other one"
+    theirs.unlink()
+    with opened(folder) as live:
+        live.apply(inserts=[(0, 3)])
+        (folder / LOCK).write_bytes(Holder("otherhost", "1-2-3", "", 77).encode())
+        assert isinstance(live.log, Logged) and live.log._writer is not None
+        with pytest.raises(ist.StoreError, match=r"the stream is read-only: .* no longer holds the lock"):
+            live.log._writer.roll()
+        assert not (folder / "log-000000000002").exists()
+
+
+def test_locks_are_released_if_the_log_cannot_be_closed(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt, for example, while the last batch is synced."""
+    live = opened(tmp_path / "d", path)
+    assert isinstance(live.log, Logged) and live.log._writer is not None
+    with monkeypatch.context() as patched:
+        patched.setattr(live.log._writer, "close", lambda: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            live.log.close()
+    opened(tmp_path / "d").close()
+    live.close()
 
 
 def test_mistakes(tmp_path: Path, path: ist.Graph) -> None:
@@ -326,7 +401,7 @@ def test_mistakes(tmp_path: Path, path: ist.Graph) -> None:
     assert not (tmp_path / "nowhere").exists()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("")
-    with pytest.raises(ist.StoreError, match=r"is not empty, and not the folder of a log: it has letter.txt"):
+    with pytest.raises(ist.StoreError, match=r"full: is not the folder of a log, since it contains letter.txt; name a new or empty folder"):
         opened(tmp_path / "full", path)
     with pytest.raises(ist.StoreError, match="cannot be used as a folder for a log: File exists"):
         opened(tmp_path / "full" / "letter.txt", path)
@@ -372,7 +447,7 @@ def test_killed_before_it_began(tmp_path: Path, path: ist.Graph) -> None:
     """A folder without its manifest and without batches has acknowledged nothing."""
     opened(tmp_path / "d", path).close()
     (tmp_path / "d" / "stream.json").unlink()
-    (tmp_path / "d" / "writing").mkdir()
+    (tmp_path / "d" / "writing-1-ab-cd").mkdir()
     with opened(tmp_path / "d", path) as live:
         assert live.number == 0 and live.log.notes == []
     assert files(tmp_path / "d") == ["checkpoint-000000000000", "log-000000000000", "stream.json"]
@@ -400,7 +475,7 @@ def test_interrupted_while_a_new_file_of_the_log_begins(tmp_path: Path, path: is
         patch.setattr(segments, "fsync_folder", stop)
         with pytest.raises(KeyboardInterrupt):
             live.checkpoint()
-    with pytest.raises(ist.StoreError, match="read-only: the beginning of a new file of the log was interrupted"):
+    with pytest.raises(ist.StoreError, match="read-only: an interrupt cut off the beginning of a new file of the log"):
         live.apply(inserts=[(0, 4)])
     live.close()
     with opened(tmp_path / "d") as again:
@@ -445,7 +520,7 @@ def test_a_fork_cannot_write(tmp_path: Path, path: ist.Graph) -> None:
             try:
                 live.log._writer.check()
             except ist.StoreError as error:
-                os._exit(0 if "before this process was forked" in str(error) else 1)
+                os._exit(0 if "and was then forked, can write" in str(error) else 1)
             os._exit(2)
         assert os.waitpid(child, 0)[1] == 0
         live.apply(inserts=[(0, 4)])

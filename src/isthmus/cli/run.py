@@ -57,6 +57,7 @@ def act(
     from isthmus.cli.results import check_output, first, save, show_first
     from isthmus.graph.graph import open_graph
     from isthmus.runtime.checkpoint import clear
+    from isthmus.runtime.device import device_of
     from isthmus.runtime.public import function_of
     from isthmus.runtime.repeat import from_shell
 
@@ -65,6 +66,7 @@ def act(
         from isthmus.report import page
 
         page.check(report)
+    device_of(device)  # before anything is said of a run that it refuses
     graph = open_graph(store)
     if checkpoint is not None:
         signals.checkpoints.append(checkpoint)

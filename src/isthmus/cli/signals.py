@@ -71,8 +71,11 @@ def end_late_ones() -> None:
 
 def end_late(reader: int) -> None:
     """Wait for a signal, then give the command PATIENCE seconds to end."""
-    while (number := os.read(reader, 1)[0]) not in DEFAULTS or signal.getsignal(number) is not hear:
-        continue
+    try:
+        while (number := os.read(reader, 1)[0]) not in DEFAULTS or signal.getsignal(number) is not hear:
+            continue
+    except OSError:  # then a command ends by itself, or not at all
+        return
     time.sleep(PATIENCE)
     if number == signal.SIGINT:
         os.write(2, b"error: interrupted; the next command removes the temporary files\n")

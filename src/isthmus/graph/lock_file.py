@@ -1,9 +1,9 @@
 """A lock file: one writer at a time, also in a folder that several machines share.
 
-Among the processes of one machine `flock` decides, and it ends with the process that has it. Some file systems do not tell other machines
-of it, and some have none. So the file names its holder: host, boot and process (`holder.py`). While the lock is held, the time of the
-file is renewed (`signs.py`). A lock whose holder is on another machine counts as held until it was not renewed for OLD seconds; process
-numbers of other machines mean nothing here.
+Among the processes of one machine `flock` decides, and it ends with the process that has it. Some file systems do not show it to other
+machines, and some have none. So the file names its holder: host, boot, process and mount (`holder.py`). While the lock is held, the time of
+the file is renewed (`signs.py`). A lock whose holder is elsewhere, where `flock` may not be seen, counts as held until it was not renewed
+for OLD seconds.
 
 A holder that was stopped for longer may have been replaced. So it looks (`renew`) before it does what cannot be undone.
 """
@@ -14,6 +14,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -26,6 +27,7 @@ OLD = 3600.0  # seconds
 RENEWED = 60.0  # seconds between two signs of life, at least
 FULL = (errno.ENOSPC, errno.EDQUOT)
 NO_FLOCK = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # file systems that have none
+GONE = (errno.ENOENT, errno.ESTALE, errno.ELOOP)  # the file was removed; by another machine; is a symbolic link now
 
 
 class NoLockFile(StoreError):
@@ -40,13 +42,16 @@ class NoLockFile(StoreError):
 class LockFile:
     """Holds a lock file until `release`, which removes it. A process that is killed leaves the file, and on its own machine no lock."""
 
+    _file, _process = -1, 0
+
     def __init__(self, path: Path, what: Path, busy: str) -> None:
         """`what` and `busy`, for messages: what is locked, and what its holder does."""
         self.path, self._what, self._busy, self._renewed = path, what, busy, clock()
         self._process = os.getpid()
+        self._name = Holder.this()
         self._is_named = False  # the file has our name
         self._found: Holder | None = None  # the name that it has as long as there is no room for ours
-        self._closing = threading.Lock()
+        self._closing = threading.RLock()  # the collector may release a lock that is just giving a sign of life
         while not self._try():
             pass  # the last holder removed the file between our open and our lock
 
@@ -58,7 +63,7 @@ class LockFile:
                 SIGNS.add(self)
                 return True
         except StoreError:  # another process has it
-            os.close(self._file)
+            self._close()
             raise
         except BaseException as error:  # Ctrl-C, too: this process may want it again
             SIGNS.remove(self)
@@ -66,7 +71,7 @@ class LockFile:
             if isinstance(error, OSError):
                 raise NoLockFile(f"{self.path}: cannot lock: {error.strerror}") from error
             raise
-        os.close(self._file)
+        self._close()
         return False
 
     def _open(self) -> bool:
@@ -76,28 +81,41 @@ class LockFile:
                 self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
                 return True
             except FileExistsError:
-                with contextlib.suppress(FileNotFoundError):
-                    self._open_old()
+                if self._opened_old():
                     return False
             except OSError as error:
                 raise NoLockFile(f"{self.path.parent}: cannot write here: {error.strerror}") from error
 
-    def _open_old(self) -> None:
-        """Open a file that is there. One that cannot be written, as of another user, may still tell who holds it."""
+    def _opened_old(self) -> bool:
+        """Open a file that is there; False if it has been removed meanwhile. One of another user, which we may only read, is removed."""
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW)
+            return True
         except FileNotFoundError:
-            raise
+            return False
         except OSError as error:
-            with contextlib.suppress(OSError):
-                self._file = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
-                try:
-                    self._refuse_if_held(False)
-                finally:
-                    os.close(self._file)
+            if self._removed_old():
+                return False
             raise NoLockFile(
                 f"{self.path}: cannot write: {error.strerror}. If nobody is {self._busy}, remove this file and try again"
             ) from error
+
+    def _removed_old(self) -> bool:
+        """Remove a file that we may only read. Raises StoreError if its holder may still run; False if it cannot be removed."""
+        try:
+            self._file = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
+        except OSError as error:
+            return isinstance(error, FileNotFoundError)
+        try:
+            flocked = self._flocked()
+            self._refuse_if_held(flocked)
+            if flocked and self._is_there():
+                self.path.unlink()
+            return flocked
+        except OSError:
+            return False
+        finally:
+            self._close()
 
     def _took(self) -> bool:
         """Lock the open file; False if it has been removed meanwhile."""
@@ -105,18 +123,30 @@ class LockFile:
         if not self._is_there():
             return False
         self._refuse_if_held(flocked)
+        self._name = Holder.this(os.fstat(self._file).st_dev)
         try:
             self._write_name()
         except OSError as error:
             if error.errno not in FULL:
                 raise
-            # On this machine flock decides; elsewhere the old name counts, with a new sign of life.
-            with contextlib.suppress(OSError):
-                os.utime(self._file)
+            self._keep_name(error)
             return True
-        if Holder.read(self._file) != Holder.this():
+        if Holder.read(self._file) != self._name:
             raise StoreError(self._another())
         return self._is_there()
+
+    def _keep_name(self, error: OSError) -> None:
+        """There is no room for our name: here flock decides; elsewhere the name that is there counts, with a new sign of life.
+
+        But a holder elsewhere that has slept must not find its own name.
+        """
+        if self._found is not None and not self._is_local(self._found, self._seen()):
+            raise StoreError(
+                f"{self._what}: the lock of process {self._found.process} on the host {self._found.host} has expired, but there is no "
+                f"room on the disk to take it over ({error.strerror}); make some, and try again"
+            ) from error
+        with contextlib.suppress(OSError):
+            os.utime(self._file)
 
     def _flocked(self) -> bool:
         """Lock the open file; False if the file system has no such locks. Raises StoreError if another process has it."""
@@ -132,7 +162,7 @@ class LockFile:
 
     def _write_name(self) -> None:
         """Over the old name, which stays if there is no room."""
-        name = Holder.this().encode()
+        name = self._name.encode()
         try:
             if os.pwrite(self._file, name, 0) < len(name):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -147,7 +177,16 @@ class LockFile:
         with contextlib.suppress(OSError):
             if made and self._is_ours():
                 self.path.unlink()
-        os.close(self._file)
+        self._close()
+
+    def _close(self) -> None:
+        """Unlock the file, also for forks that have it open, and close it."""
+        file, self._file = self._file, -1
+        if file >= 0:
+            with contextlib.suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_UN)
+            with contextlib.suppress(OSError):  # NFS may report here what it could not write
+                os.close(file)
 
     def _is_there(self) -> bool:
         """Whether the path names the file that we have open."""
@@ -157,45 +196,80 @@ class LockFile:
             return False
 
     def _seen(self) -> float:
-        """When the holder gave its last sign of life; a time in the future is now."""
-        return min(os.fstat(self._file).st_mtime, time.time())
+        """When the holder gave its last sign of life."""
+        return os.fstat(self._file).st_mtime
+
+    def _is_local(self, holder: Holder, seen: float) -> bool:
+        """Whether a holder is on this machine, and sees our flock, as we see its."""
+        return holder.is_here(seen) and holder.shares_locks(os.fstat(self._file).st_dev)
 
     def _another(self) -> str:
-        return f"{self._what}: another process{self._elsewhere()} is {self._busy}"
-
-    def _elsewhere(self) -> str:
+        """Who holds the lock, for a message."""
+        holder = None
         with contextlib.suppress(OSError):
             holder = Holder.read(self._file)
-            if holder is not None and not holder.is_here(self._seen()):
-                return f" (process {holder.process} on the host {holder.host})"
-        return ""
+        if holder is not None and holder.is_this_process():
+            return f"{self._what}: this process is {self._busy} already"
+        return f"{self._what}: another process{self._whose(holder)} is {self._busy}"
+
+    def _whose(self, holder: Holder | None) -> str:
+        if holder is None:
+            return ""
+        with contextlib.suppress(OSError):
+            if holder.is_here(self._seen()):
+                return f" (process {holder.process})"
+        return f" (process {holder.process} on the host {holder.host})"
 
     def _refuse_if_held(self, flocked: bool) -> None:
-        """Raise StoreError if a process that flock does not tell of holds the lock, or was killed not long ago."""
+        """Raise StoreError if the file names a holder that may run, and that flock cannot see."""
         holder, seen = Holder.read(self._file), self._seen()
-        age = time.time() - seen
-        if holder is None or age >= OLD or (holder.is_here(seen) and (flocked or not holder.may_run())):
+        if holder is None or (flocked and self._is_local(holder, seen)) or (holder.is_here(seen) and not holder.may_run()):
             return
+        age = self._now() - seen
+        if age >= OLD:
+            return
+        if age < -RENEWED:  # a time in the future would never get old; a holder that runs renews it soon
+            with contextlib.suppress(OSError):
+                os.utime(self._file)
         raise StoreError(
             f"{self._what}: process {holder.process} on the host {holder.host} is {self._busy}, or was killed there; its last sign of life "
-            f"was {age / 60:.0f} minutes ago. Wait for it; or, if it has ended, remove {self.path} and try again. After "
+            f"was {max(0.0, age) / 60:.0f} minutes ago. Wait for it; or, if it has ended, remove {self.path} and try again. After "
             f"{OLD / 60:.0f} minutes without a sign of life its lock no longer counts"
         )
 
+    def _now(self) -> float:
+        """The time by the clock of the file system, which signs of life are given by."""
+        try:
+            with tempfile.TemporaryFile(dir=self.path.parent) as file:
+                return os.fstat(file.fileno()).st_mtime
+        except OSError:
+            return time.time()
+
     def renew(self, now: bool = False) -> None:
         """Give a sign of life, now and then, or `now`. Raises StoreError if another machine has taken the lock over meanwhile."""
-        if not now and clock() - self._renewed < RENEWED:
+        looked = clock()  # before the look: a process may be stopped right after it
+        if not now and looked - self._renewed < RENEWED:
             return
         if not self._is_ours():
             raise StoreError(
-                f"{self._what}: another process{self._elsewhere()} has taken over, or {self.path} was removed, since this one last wrote "
-                "something. It must not write any more; open it again"
+                f"{self._what}: this process no longer holds the lock: another process{self._taker()} has taken over, or {self.path} was "
+                "removed. Start again"
             )
         with contextlib.suppress(OSError):
             os.utime(self._file)
             if not self._is_named:
                 self._write_name()  # perhaps there is room now
-        self._renewed = clock()
+        self._renewed = looked
+
+    def _taker(self) -> str:
+        """Who holds the lock instead of us, for a message."""
+        with contextlib.suppress(OSError):
+            file = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
+            try:
+                return self._whose(Holder.read(file))
+            finally:
+                os.close(file)
+        return ""
 
     def sign(self) -> None:
         """What `renew` does, for a thread that nobody waits for: a holder that was replaced is told by its own call."""
@@ -204,22 +278,43 @@ class LockFile:
                 self.renew()
 
     def _is_ours(self) -> bool:
-        """Whether the file names us; or, if there was no room for a name, what it named before."""
+        """Whether the file at our path is ours: it has our name or, if there was no room for that, the name it had before.
+
+        It is opened anew, since NFS may show an open file as it was a minute ago.
+        """
         try:
-            return self._is_there() and Holder.read(self._file) == (Holder.this() if self._is_named else self._found)
-        except OSError:  # nobody knows
-            return True
+            file = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
+            try:
+                if not os.path.samestat(os.fstat(file), os.fstat(self._file)):
+                    return False
+                return Holder.read(file) == (self._name if self._is_named else self._found)
+            finally:
+                os.close(file)
+        except OSError as error:  # otherwise nobody knows
+            return error.errno not in GONE
 
     def release(self) -> None:
         SIGNS.remove(self)
         if os.getpid() != self._process:  # a fork of the holder
-            os.close(self._file)
+            self.forget()
             return
         with self._closing:
             try:
                 with contextlib.suppress(OSError):  # the next holder removes the file
-                    if self._is_ours():
+                    if self._file >= 0 and self._is_ours():
                         self.path.unlink()
             finally:
-                os.close(self._file)
-                self._file = -1
+                self._close()
+
+    def forget(self) -> None:
+        """In a fork: close its copy of the file, which would keep the lock when the holder has been killed."""
+        file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
+
+    def __del__(self) -> None:
+        """Of a lock that nobody has released, as after two interrupts: the file stays, and is nobody's."""
+        if os.getpid() == self._process:
+            self._close()
+        else:
+            self.forget()

@@ -1,6 +1,6 @@
 """Signs of life: one thread renews all locks that this process holds, whatever the process is busy with. There is none without a lock.
 
-A fork holds none of the locks: it begins with neither locks nor thread.
+A fork holds none of the locks: it begins without them, and without the thread.
 """
 
 from __future__ import annotations
@@ -17,17 +17,27 @@ EVERY = 60.0  # seconds
 class Held(Protocol):
     def sign(self) -> None: ...
 
+    def forget(self) -> None: ...
+
 
 class Signs:
     """The locks of a process, and the thread that renews them."""
 
     def __init__(self) -> None:
-        self.forget()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._held: WeakSet[Held] = WeakSet()  # a lock that nobody has any more gives no signs
+        self._changed = threading.Condition(threading.RLock())  # the collector may remove a lock while one is added
+        self._runs = False
 
     def forget(self) -> None:
-        self._held: WeakSet[Held] = WeakSet()  # a lock that nobody has any more gives no signs
-        self._changed = threading.Condition()
-        self._runs = False
+        """In a fork: hold nothing."""
+        held = self._held
+        self._begin()
+        with contextlib.suppress(RuntimeError):  # the fork was made while another thread added one
+            for lock in list(held):
+                lock.forget()
 
     def add(self, lock: Held) -> None:
         with self._changed:
@@ -44,18 +54,23 @@ class Signs:
                 self._changed.notify()
 
     def _run(self) -> None:
-        while held := self._next():
-            for lock in held:
-                lock.sign()
+        try:
+            while self._signed():
+                pass
+        except BaseException:  # out of memory, for example: the next lock starts another thread
+            with self._changed:
+                self._runs = False
 
-    def _next(self) -> list[Held]:
-        """The locks, after a while; none: the thread ends."""
+    def _signed(self) -> bool:
+        """Renew the locks, after a while; False: there are none, and the thread ends. Nothing here holds them meanwhile."""
         with self._changed:
             if self._held:
                 self._changed.wait(EVERY)
             held = list(self._held)
             self._runs = bool(held)
-            return held
+        for lock in held:
+            lock.sign()
+        return bool(held)
 
 
 SIGNS = Signs()

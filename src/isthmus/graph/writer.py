@@ -38,6 +38,7 @@ from isthmus.graph.sealing import digest
 from isthmus.graph.store import CHECKSUMS, SUFFIX, MemoryStore, Store
 from isthmus.memory import Budget, format_size
 from isthmus.messages import option
+from isthmus.threads import uninterrupted
 
 STAGING = 4 << 20  # one direct write; larger ones were no faster
 ASIDE = "replaced"  # the old store's name in the work folder during an exchange in two steps
@@ -149,12 +150,13 @@ class StoreWriter:
             self._check_target()
         except OSError as error:
             raise StoreError(f"{self.target.parent}: cannot write here: {error.strerror}") from error
-        self._lock = WriterLock(self.target)
+        self._lock: WriterLock | None = None
         self._sections: dict[str, SectionFile] = {}
         unique = f"{os.getpid()}-{machine_key()}-{secrets.token_hex(4)}"  # a writer that was replaced must not remove its successor's
         self.folder: Path | None = self.target.with_name(self._work_name + unique)
         self._store = self.folder / "store"
         try:
+            uninterrupted(self._take_lock)  # Ctrl-C must not leave it taken
             self._recover()
             self._check_target()
             self.folder.mkdir()  # not through a symbolic link: then it exists
@@ -165,6 +167,13 @@ class StoreWriter:
         except BaseException:
             self._abandon()
             raise
+
+    def _take_lock(self) -> None:
+        self._lock = WriterLock(self.target)
+
+    def _renew_lock(self, now: bool = False) -> None:
+        assert self._lock is not None
+        self._lock.renew(now)
 
     @property
     def _work_name(self) -> str:
@@ -195,7 +204,7 @@ class StoreWriter:
         self._sections[name] = SectionFile(self._store / name, dtype)
 
     def append(self, name: str, array: Array) -> None:
-        self._lock.renew()
+        self._renew_lock()
         self._sections[name].append(array)
 
     def commit(self, manifest: Manifest) -> Store:
@@ -205,7 +214,7 @@ class StoreWriter:
         store = Store(self._store)  # before the rename, so that a failure leaves the target unchanged
         try:
             fsync_folder(self._store)
-            self._lock.renew(now=True)
+            self._renew_lock(now=True)
             self._put_into_place()
         except OSError as error:
             self._replaced_stays = isinstance(error, NotUndone)
@@ -226,15 +235,20 @@ class StoreWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        for file in self._sections.values():
-            file.close()
-        self._abandon()
+        try:
+            for file in self._sections.values():
+                file.close()
+        finally:
+            self._abandon()
 
     def _abandon(self) -> None:
         assert self.folder is not None
-        if not self._replaced_stays:
-            remove_folder(self.folder)  # after an exchange it holds the replaced store
-        self._lock.release()
+        try:
+            if not self._replaced_stays:
+                remove_folder(self.folder)  # after an exchange it holds the replaced store
+        finally:
+            if self._lock is not None:
+                uninterrupted(self._lock.release)  # also after a second Ctrl-C
 
 
 def exchange(new: Path, old: Path) -> None:

@@ -13,7 +13,6 @@ code must be the same.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import math
 import os
 import re
@@ -29,6 +28,7 @@ from isthmus.checks import is_real
 from isthmus.errors import BudgetError, OptionError, StoreError
 from isthmus.frontier import Frontier
 from isthmus.graph.files import fsync_folder, remove_folder
+from isthmus.graph.folder_lock import FolderLock
 from isthmus.graph.sealing import digest
 from isthmus.graph.snapshot import Snapshot
 from isthmus.graph.store import is_store
@@ -134,7 +134,7 @@ class Checkpoints(RunCheckpoints):
         """Let go of the folder. If the call failed after a pass had resumed, the checkpoint may be the reason: say how to do without it."""
         with contextlib.suppress(OSError):  # not empty, or not ours to remove
             self.path.rmdir()
-        os.close(self._lock)
+        self._lock.release()
         failure = details[1] if details else None
         if self.resumed is not None and isinstance(failure, (*WRONG, ArithmeticError, AssertionError)):
             raise self.resumed.failed(failure) from failure
@@ -315,6 +315,10 @@ def discard(folder: Path) -> None:
     remove_folder(doomed)
 
 
+def locked(path: Path) -> FolderLock:
+    return FolderLock(path, "checkpoints", "another process is using these checkpoints")
+
+
 def clear(path: Path) -> None:
     """Remove a folder's checkpoints, and the folder if it is then empty, unless another process uses it."""
     with contextlib.suppress(OSError, StoreError):
@@ -325,28 +329,4 @@ def clear(path: Path) -> None:
             remove(path)
             path.rmdir()
         finally:
-            os.close(lock)
-
-
-def locked(path: Path, what: str = "checkpoints", busy: str = "another process is using these checkpoints") -> int:
-    """Lock a folder, made if it does not exist. The lock ends with the process. `what` and `busy` are words for messages."""
-    while True:
-        try:
-            path.mkdir(exist_ok=True)
-            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-        except OSError as error:
-            raise StoreError(f"{path}: cannot be used as a folder for {what}: {error.strerror}") from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            raise StoreError(f"{path}: {busy}") from None
-        except OSError:
-            return lock  # a file system that does not lock folders
-        except BaseException:  # Ctrl-C: this process may want it again
-            os.close(lock)
-            raise
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.stat(path), os.fstat(lock)):
-                return lock
-        os.close(lock)  # another process removed the folder between our open and our lock
+            lock.release()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from isthmus.errors import StoreError
 from isthmus.graph.advancing import AdvancingGraph
 from isthmus.graph.files import fsync_folder, remove_folder
 from isthmus.graph.graph import Graph, open_graph
+from isthmus.graph.holder import machine_key
 from isthmus.graph.sealing import sealed, unsealed
 from isthmus.graph.verify import verify
 from isthmus.graph.writer import write_synced
@@ -23,7 +26,7 @@ from isthmus.stream.segments import numbered
 
 FORMAT, VERSION = "isthmus-stream-checkpoint", 1
 NAMES = re.compile(r"checkpoint-(\d{12,20})")
-WRITING = "writing"  # a checkpoint that is incomplete, or is being removed
+WRITING = re.compile(r"writing-[\w-]+")  # a checkpoint that is incomplete, or is being removed
 MANIFEST, GRAPH = "manifest.json", "graph.isthmus"
 
 
@@ -32,9 +35,12 @@ def found(folder: Path) -> list[tuple[int, Path]]:
     return numbered(folder, NAMES)
 
 
-def write(folder: Path, graph: AdvancingGraph, facts: dict[str, Any]) -> Path:
-    """Write a checkpoint of a graph that does not change meanwhile. Raises StoreError or OSError; then there is none."""
-    writing, target = folder / WRITING, folder / f"checkpoint-{graph.number:012d}"
+def write(folder: Path, graph: AdvancingGraph, facts: dict[str, Any], look: Callable[[], None]) -> Path:
+    """Write a checkpoint of a graph that does not change meanwhile. Raises StoreError or OSError; then there is none.
+
+    `look`, before it gets its name, raises StoreError if another writer has taken the folder over.
+    """
+    writing, target = folder / own_name(), folder / f"checkpoint-{graph.number:012d}"
     clear(folder)
     try:
         writing.mkdir()
@@ -47,6 +53,7 @@ def write(folder: Path, graph: AdvancingGraph, facts: dict[str, Any]) -> Path:
         body = {"format": FORMAT, "version": VERSION, "isthmus": __version__, "batch": graph.number, "graph": identity, **facts}
         write_synced(writing / MANIFEST, sealed(body))
         fsync_folder(writing)
+        look()
         os.rename(writing, target)
     except BaseException:  # Ctrl-C too
         remove_folder(writing)
@@ -67,11 +74,17 @@ def read(path: Path) -> tuple[Graph, dict[str, Any]]:
 
 def discard(path: Path) -> None:
     """Remove a checkpoint. It is renamed first, so that an incomplete one is never found."""
-    doomed = path.with_name(WRITING)
+    doomed = path.with_name(own_name())
     os.rename(path, doomed)
     remove_folder(doomed)
 
 
 def clear(folder: Path) -> None:
     """Remove what a killed writer left."""
-    remove_folder(folder / WRITING)
+    for name in filter(WRITING.fullmatch, os.listdir(folder)):
+        remove_folder(folder / name)
+
+
+def own_name() -> str:
+    """A name that no other writer uses: one that was replaced must not touch what its successor writes."""
+    return f"writing-{os.getpid()}-{machine_key()}-{secrets.token_hex(4)}"

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from isthmus.errors import StoreError
@@ -27,8 +28,9 @@ SEGMENT = 64 << 20  # bytes after which a new segment is begun
 class LogWriter:
     """Appends batches to the last segment of a folder."""
 
-    def __init__(self, folder: Path, seed: int, tail: Tail) -> None:
-        self.folder, self.seed = folder, seed
+    def __init__(self, folder: Path, seed: int, tail: Tail, look: Callable[[bool], None] = lambda now: None) -> None:
+        """`look` raises StoreError if another writer has taken the folder over: it looks now and then, or (True) now."""
+        self.folder, self.seed, self._look = folder, seed, look
         self.number = self.synced = tail.number
         self._process = os.getpid()
         self.syncs = 0
@@ -46,7 +48,7 @@ class LogWriter:
     def _open(self, tail: Tail) -> None:
         """Go on where the log ends. Its tail is cut, and what was read from it synced: it counts as acknowledged from now on."""
         if tail.path is None or not tail.end:
-            self._begin(tail.number)
+            self._begin(tail.number, tail.path is not None)
             return
         self._file, self._path, self._end = os.open(tail.path, os.O_RDWR | os.O_NOFOLLOW), tail.path, tail.end
         try:
@@ -60,8 +62,8 @@ class LogWriter:
             self._close_file()
             raise
 
-    def _begin(self, number: int) -> None:
-        file = begin(self.folder, self.seed, number)
+    def _begin(self, number: int, again: bool = False) -> None:
+        file = begin(self.folder, self.seed, number, again)
         self._close_file()
         self._file, self._path, self._end = file, self.folder / name_of(number), HEADER
 
@@ -86,7 +88,7 @@ class LogWriter:
                 raise StoreError(f"the batch was not applied: {error}") from error
             except BaseException:
                 if self._end != end and self.number != number:  # a second frame of this number must not follow
-                    self._fail("the writing of a batch was interrupted")
+                    self._fail("an interrupt or an error cut off the writing of a batch")
                 raise
 
     def _write(self, frame: bytes) -> None:
@@ -107,12 +109,14 @@ class LogWriter:
         if self._end == HEADER:
             return
         with self._writing:
+            if not self._is_ours(now=True):
+                self.check()
             try:
                 self._begin(self.number)
             except (OSError, StoreError) as error:
                 self._fail(f"{self.folder}: cannot begin a new file of the log: {getattr(error, 'strerror', None) or error}")
             except BaseException:  # the new file may be there: batches must not go on in the old one
-                self._fail("the beginning of a new file of the log was interrupted")
+                self._fail("an interrupt cut off the beginning of a new file of the log")
                 raise
         self.check()
 
@@ -133,7 +137,7 @@ class LogWriter:
     def check(self) -> None:
         """Raise StoreError if nothing can be written any more."""
         if os.getpid() != self._process:
-            raise StoreError(f"{self.folder}: the stream was opened before this process was forked; only the other process can write to it")
+            raise StoreError(f"{self.folder}: only process {self._process}, which opened the stream and was then forked, can write to it")
         with self._changed:
             if self._failure is not None:
                 raise StoreError(f"the stream is read-only: {self._failure}; open it again")
@@ -156,6 +160,8 @@ class LogWriter:
                 upto = self.number
             try:
                 (os.fdatasync if hasattr(os, "fdatasync") else os.fsync)(self._file)
+                if not self._is_ours():  # a sync may take hours, as on a machine that sleeps meanwhile
+                    return
                 self._mark(upto)
             except Exception as error:  # of any kind: others wait for this thread
                 self._fail(f"{self._path}: cannot be synced: {getattr(error, 'strerror', None) or error}")
@@ -163,6 +169,15 @@ class LogWriter:
             with self._changed:
                 self.synced, self.syncs = upto, self.syncs + 1
                 self._changed.notify_all()
+
+    def _is_ours(self, now: bool = False) -> bool:
+        """Whether no other writer has taken the folder over. Otherwise nothing is written any more."""
+        try:
+            self._look(now)
+        except StoreError as error:
+            self._fail(str(error))
+            return False
+        return True
 
     def _mark(self, synced: int) -> None:
         """Note that batches up to `synced` are on disk, so that damage to the last of them is not taken for a torn tail."""
@@ -183,6 +198,8 @@ class LogWriter:
         self._close_file()
 
     def _close_file(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        """What matters was synced, so an error, as NFS may report here, is none."""
+        file, self._file = self._file, -1
+        if file >= 0:
+            with contextlib.suppress(OSError):
+                os.close(file)

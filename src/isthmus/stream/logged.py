@@ -14,6 +14,7 @@ import contextlib
 import os
 import re
 import secrets
+import threading
 import time
 from collections.abc import Mapping
 from itertools import pairwise
@@ -26,15 +27,16 @@ from isthmus.graph import merging
 from isthmus.graph.advancing import AdvancingGraph
 from isthmus.graph.change import Edits
 from isthmus.graph.files import fsync_folder
+from isthmus.graph.folder_lock import FolderLock
 from isthmus.graph.graph import Graph, open_graph
-from isthmus.graph.lock_file import LockFile, NoLockFile
+from isthmus.graph.holder import clock
+from isthmus.graph.lock_file import RENEWED, LockFile, NoLockFile
 from isthmus.graph.overlay_graph import OverlayGraph
 from isthmus.graph.replacing import remove_abandoned, replacing
 from isthmus.graph.sealing import sealed
 from isthmus.graph.store import is_store
 from isthmus.memory import parse_size
 from isthmus.messages import option
-from isthmus.runtime.checkpoint import locked
 from isthmus.stream import checkpoints, segments
 from isthmus.stream.acknowledged import Acknowledged, Progress
 from isthmus.stream.columns import Kinds
@@ -61,8 +63,9 @@ class Logged(Unlogged):
         self._limit = log_size
         if is_store(path):
             raise OptionError(f"log: {path} is a store; name a folder of its own")
-        self._lock = -1
+        self._lock: FolderLock | None = None
         self._lock_file: LockFile | None = None
+        self._taking, self._tried = threading.Lock(), 0.0  # of the lock file; when it was last tried
         self._writer: LogWriter | None = None
         self.notes: list[str] = []
         self._manifest: dict[str, Any] = {}
@@ -78,16 +81,25 @@ class Logged(Unlogged):
             raise
 
     def _take_lock(self) -> None:
-        self._lock = locked(self.path, "a log", "another stream is writing to this log")
+        self._lock = FolderLock(self.path, "a log", "another stream is writing to this log")
+        self._take_lock_file()
+
+    def _take_lock_file(self) -> None:
+        self._tried = clock()
         try:
             self._lock_file = LockFile(self.path / LOCK, self.path, "writing to this log")
         except NoLockFile as error:
-            if not error.is_full:  # otherwise only the lock of the folder decides
+            if not error.is_full:  # otherwise only the lock of the folder decides, until there is room
                 raise
 
-    def _renew_lock(self, now: bool = False) -> None:
+    def _look(self, now: bool = False) -> None:
+        """Give a sign of life, now and then, or `now`. Raises StoreError if another writer has taken the folder over."""
         if self._lock_file is not None:
             self._lock_file.renew(now)
+            return
+        with self._taking, contextlib.suppress(NoLockFile):
+            if self._lock_file is None and clock() - self._tried >= RENEWED:
+                uninterrupted(self._take_lock_file)
 
     def _open(self, graph: Graph | None) -> None:
         self._is_new = not (self.path / NAME).exists()
@@ -104,7 +116,7 @@ class Logged(Unlogged):
         except OSError as error:
             raise StoreError(f"{self.path}: {error.strerror}") from error
         if foreign:
-            raise StoreError(f"{self.path}: is not empty, and not the folder of a log: it has {foreign[0]}; name another folder")
+            raise StoreError(f"{self.path}: is not the folder of a log, since it contains {foreign[0]}; name a new or empty folder")
         if has_batches(self.path):
             raise StoreError(f"{self.path}: has batches, and its {NAME} is missing; restore that from a copy, or name another folder")
         self._manifest = {"seed": secrets.token_hex(8), "graph": identity(graph), "from": str(graph), "programs": []}
@@ -134,12 +146,12 @@ class Logged(Unlogged):
         return int(self._manifest["seed"], 16)
 
     def begin(self, graph: AdvancingGraph, programs: Mapping[str, Any]) -> None:
-        self._renew_lock(now=True)  # first answers may have taken hours, and what another writer has added must not be cut off
+        self._look(now=True)  # first answers may have taken hours, and what another writer has added must not be cut off
         wanted = [remembered(asked) for asked in programs.values()]
         if self._recovered is None:
             self._begin_anew(graph)
         else:
-            self._writer = LogWriter(self.path, self._seed, self._recovered.tail)
+            self._writer = LogWriter(self.path, self._seed, self._recovered.tail, self._look)
             if not self._recovered.damaged:
                 with contextlib.suppress(OSError, StoreError):
                     self._cut()  # what a writer that was killed, or failed, has left
@@ -155,8 +167,8 @@ class Logged(Unlogged):
                     os.unlink(self.path / name)
                 elif checkpoints.NAMES.fullmatch(name):
                     checkpoints.discard(self.path / name)
-            checkpoints.write(self.path, graph, self._acknowledged.as_json())
-            self._writer = LogWriter(self.path, self._seed, segments.Tail(graph.number))
+            checkpoints.write(self.path, graph, self._acknowledged.as_json(), lambda: self._look(True))
+            self._writer = LogWriter(self.path, self._seed, segments.Tail(graph.number), self._look)
             fsync_folder(self.path.absolute().parent)
         except OSError as error:
             raise StoreError(f"{self.path}: cannot begin a log: {error.strerror}") from error
@@ -171,7 +183,8 @@ class Logged(Unlogged):
 
     def append(self, number: int, edits: Edits, id: str | None, place: Place | None) -> None:
         assert self._writer is not None
-        self._renew_lock()
+        self._writer.check()
+        self._look()
         content, checksum = encode(edits, id, place)
         self._writer.append(number, content)
         self._since += len(content)
@@ -219,17 +232,16 @@ class Logged(Unlogged):
         start = time.monotonic()
         self._since = 0  # also after a failure: the next try is due when as much was written again
         try:
-            self._renew_lock()
+            self._look()
             self._writer.settle()
             self._discard_if_damaged(graph.number)
             if all(number != graph.number for number, _ in checkpoints.found(self.path)):
-                written = checkpoints.write(self.path, graph, self._acknowledged.as_json())
+                written = checkpoints.write(self.path, graph, self._acknowledged.as_json(), lambda: self._look(True))
                 if isinstance(graph, OverlayGraph):  # its changes need not be in memory any more
                     with open_graph(written / checkpoints.GRAPH) as stored:
                         graph.go_on_with(stored)
-            self._renew_lock(now=True)
             self._writer.roll()
-            self._renew_lock(now=True)
+            self._look(now=True)
             self._cut()
             self._written += 1
         except (OSError, StoreError) as error:
@@ -265,17 +277,23 @@ class Logged(Unlogged):
         }  # fmt: skip
 
     def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
+        try:
+            if self._writer is not None:
+                self._writer.close()
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        """Give up the locks; and the folder, if nothing was begun in it."""
         if self._lock_file is not None:
             self._lock_file.release()
             self._lock_file = None
-        if self._lock >= 0:
+        if self._lock is not None:
             if self._writer is None:
-                with contextlib.suppress(OSError):  # nothing was begun
+                with contextlib.suppress(OSError):
                     self.path.rmdir()
-            os.close(self._lock)
-            self._lock = -1
+            self._lock.release()
+            self._lock = None
 
 
 def has_batches(folder: Path) -> bool:
@@ -287,7 +305,7 @@ def has_batches(folder: Path) -> bool:
 
 def ours(name: str) -> bool:
     """Whether a stream makes files or folders of this name."""
-    others = re.compile(rf"{checkpoints.WRITING}|\.{re.escape(NAME)}\.\d+\.tmp|{re.escape(LOCK)}")
+    others = re.compile(rf"{checkpoints.WRITING.pattern}|\.{re.escape(NAME)}\.\d+\.tmp|{re.escape(LOCK)}")
     patterns = (segments.NAMES, checkpoints.NAMES, merging.LEFT, others)
     return any(pattern.fullmatch(name) for pattern in patterns)
 

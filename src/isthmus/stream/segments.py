@@ -120,10 +120,13 @@ def opened(path: Path) -> Iterator[int]:
         os.close(file)
 
 
-def begin(folder: Path, seed: int, number: int) -> int:
-    """Make the segment that begins after batch `number`; it is on disk when this returns its open file."""
+def begin(folder: Path, seed: int, number: int, again: bool = False) -> int:
+    """Make the segment that begins after batch `number`; it is on disk when this returns its open file.
+
+    `again`: over one that a writer has left unfinished. Otherwise one that is there is another writer's, and may have its batches.
+    """
     path = folder / name_of(number)
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644)
+    file = os.open(path, os.O_RDWR | os.O_CREAT | (os.O_TRUNC if again else os.O_EXCL) | os.O_NOFOLLOW, 0o644)
     try:
         write_all(file, memoryview(framed(seed, BEGIN, number, number)), 0, str(path))
         os.fsync(file)
