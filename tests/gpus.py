@@ -168,6 +168,11 @@ class LazyCard(Card):
                 work.do()
                 self.done.append(work)
 
+    def drain(self, stream: int) -> None:
+        with self._lock:
+            event = Event(stream, len(self._streams[stream]))
+        self.finish(event)
+
     def free_bytes(self) -> int:
         return self.bytes
 

@@ -6,14 +6,18 @@ Tests `stream/cuda_reads.py` and `cache/cuda_chunks.py`.
 
 from __future__ import annotations
 
+import gc
+import threading
+import weakref
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.cache.test_cuda_uses import Weighed
 from tests.conformance.test_cuda import card, tight
-from tests.gpus import LazyCard
+from tests.gpus import FailingCard, LazyCard
 from tests.stream.edits import Model
 from tests.stream.test_reads import filled, programs
 
@@ -22,7 +26,9 @@ from isthmus.errors import BatchError, BudgetError
 from isthmus.kernels import correction
 from isthmus.kernels.cuda import shim, skeleton
 from isthmus.link import card_space, list_mover
+from isthmus.link.card_space import CardSpace
 from isthmus.runtime import device
+from isthmus.stream.cuda_listed import Listed
 from isthmus.stream.cuda_reads import CudaReads, address
 from isthmus.stream.monotone import MaintainedMonotone
 from isthmus.stream.recipes import RECIPES
@@ -368,6 +374,109 @@ def test_memory_is_freed_whichever_allocation_fails(policy: str, card: LazyCard,
         with pytest.raises(BudgetError, match=r"not enough (GPU|host) memory"):
             ist.stream(graph, [ist.SSSP(source=0)], device=GPU, memory="60%", policy=policy)
         assert card.held == {}, count
+
+
+@pytest.mark.parametrize("policy", ["auto", "grapin-zc", "grapin-page"])
+def test_memory_is_freed_whenever_the_card_fails(policy: str, card: LazyCard, tight: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also the graph's edges, which are page-locked: they are the host's."""
+    graph, changes = skewed()
+    how: dict[str, Any] = {"device": GPU, "memory": "30%", "policy": policy, "threads": 2}
+    failing = FailingCard(waits=1 << 30)
+    monkeypatch.setattr(device, "open_card", lambda number: failing)
+    with ist.stream(graph, [ist.SSSP(source=0)], **how) as live:
+        opening = (1 << 30) - failing.waits
+        live.apply(**changes[0])
+        most = (1 << 30) - failing.waits
+    for waits in {*range(0, most, max(1, most // 8)), opening, opening + 1, most - 1}:
+        failing = FailingCard(waits=waits)
+        with pytest.raises(OSError, match="the card has failed"), ist.stream(graph, [ist.SSSP(source=0)], **how) as live:
+            assert failing.far or policy == "grapin-page"
+            live.apply(**changes[0])
+        assert failing.held == {}, waits
+
+
+@pytest.mark.parametrize("where", [GPU, MODEL])
+def test_a_stream_that_nobody_closes_is_collected(where: str, card: LazyCard, tight: None) -> None:
+    graph, changes = skewed()
+    before = set(threading.enumerate())
+    live = ist.stream(graph, [ist.SSSP(source=0)], device=where, memory="60%", threads=3)
+    live.apply(**changes[0])
+    threads = set(threading.enumerate()) - before
+    session = weakref.ref(live.session)
+    assert card.held or where == MODEL
+    card.forget()
+    del live
+    gc.collect()
+    assert session() is None and card.held == {}
+    gc.collect()  # the graph, which what was near referred to
+    for thread in threads:
+        thread.join(20)
+    assert threads and not any(thread.is_alive() for thread in threads)
+
+
+@dataclass
+class CountingCard(LazyCard):
+    """Counts as numba-cuda does: memory is free when nobody refers to it any more. Work that is done refers to nothing."""
+
+    sizes: dict[int, int] = field(default_factory=dict)  # of near memory that is alive, by id
+    alive: list[int] = field(default_factory=list)  # bytes of it before each allocation
+
+    def near(self, count: int, dtype: Any) -> Any:
+        self.alive.append(sum(self.sizes.values()))
+        made = super().near(count, dtype)
+        self.sizes[id(made)] = made.nbytes
+        weakref.finalize(made, self.sizes.pop, id(made))
+        return made
+
+    def finish(self, event: Any) -> None:
+        super().finish(event)
+        self.forget()
+
+
+def test_memory_is_free_before_more_is_taken_in_its_place() -> None:
+    card = CountingCard()
+    with CardSpace(card) as space:
+        listed = Listed(space)
+        for vertices in (1000, 2000):
+            card.alive.clear()
+            listed.reserve(vertices)
+            listed.clear()
+            listed.take()
+            assert card.alive[0] == 0
+        card.fails_at = card.taken + 1
+        with pytest.raises(BudgetError):
+            listed.reserve(3000)
+        assert card.held == {}
+        card.fails_at = None
+        listed.reserve(100)  # there is room for none after that
+        assert len(listed.arrays) == 3
+
+
+def test_positions_are_free_before_those_of_more_vertices_are_taken() -> None:
+    card, reads = CountingCard(), object.__new__(CudaReads)
+    with CardSpace(card) as space:
+        reads._space, reads._near_positions, reads._uploaded_positions = space, {}, set()
+        for vertices in (1000, 2000):
+            card.alive.clear()
+            begins, ends = reads._room_for_positions("out", vertices)
+            assert begins.size == ends.size == vertices
+            del begins, ends
+            assert card.alive[0] == 0
+
+
+def test_a_stream_that_began_small_submits_no_more_work_than_another(card: LazyCard) -> None:
+    """Rows are sorted and followed as many at a time as there is room for."""
+    card.in_order, submitted = False, []
+    small, large = ist.read(([0], [1]), directed=True), ist.read((np.zeros(300, int), np.arange(1, 301)), directed=True)
+    for graph in (small, large):
+        with ist.stream(graph, [ist.BFS(source=0)], device=GPU, policy="grapin-zc") as live:
+            if graph is small:
+                live.apply(inserts=(np.zeros(299, int), np.arange(2, 301)))
+            before = len(card.record_of)
+            live.apply(deletes=(np.zeros(150, int), np.arange(1, 151)))
+            submitted.append(len(card.record_of) - before)
+            assert live.check() == {}
+    assert submitted[0] < 2 * submitted[1]
 
 
 def test_recipes_compared(card: LazyCard, tight: None, tmp_path: Any) -> None:

@@ -171,6 +171,21 @@ def test_a_whole_section_is_copied_once(card: LazyCard, link: CudaLink) -> None:
     assert link.take().bytes == 2 * WEIGHTS.nbytes  # the caller asks once
 
 
+@pytest.mark.parametrize("what", ["copy", "drain"])
+def test_a_section_that_did_not_arrive_is_copied_again(what: str, card: LazyCard, link: CudaLink, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, do = len(card.held), getattr(card, what)
+
+    def interrupted(*given: Any) -> None:
+        monkeypatch.setattr(card, what, do)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(card, what, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        link.whole(1)
+    assert len(card.held) == held and card.done == card.record_of
+    assert np.array_equal(link.whole(1).view(np.float64), WEIGHTS)
+
+
 @pytest.mark.parametrize("most", [0, 1])
 def test_a_link_that_cannot_be_opened_frees_what_it_took(most: int) -> None:
     card = LazyCard(fails_at=most)

@@ -156,6 +156,25 @@ def test_a_read_that_fails_leaves_no_copy_under_way(card: OrderedCard, link: Cud
     assert len(card.done) == len(card.record_of)
 
 
+def test_a_section_whose_read_fails_is_read_again(
+    graph: Any, card: OrderedCard, link: CudaDiskLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk, targets = link._disk, graph.snapshot.whole(graph.snapshot.far("out", True)[0])
+    read, count = disk.move, iter(range(1000))
+
+    def fails(extents: Extents, buffer: Any, channel: int = 0) -> int:
+        if next(count) == 2:
+            raise StoreError("the disk is gone")
+        return int(read(extents, buffer, channel))
+
+    monkeypatch.setattr(disk, "move", fails)
+    with pytest.raises(StoreError, match="the disk is gone"):
+        link.whole(0)
+    assert len(card.done) == len(card.record_of)
+    assert sum(array.size for array in card.held.values()) == 2 * 2 * (ROOM + BLOCK)  # page-locked
+    assert np.array_equal(link.whole(0).view(targets.dtype), targets)
+
+
 @pytest.mark.parametrize("most", [0, 1, 2, 3])
 def test_memory_that_is_missing_is_told_and_freed(graph: Any, most: int) -> None:
     card = LazyCard(fails_at=most)

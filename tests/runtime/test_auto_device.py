@@ -140,6 +140,22 @@ def test_a_kernel_that_finds_no_room_runs_on_the_processor(machine: Any, graph: 
     assert card.held == {}
 
 
+def test_a_session_that_finds_no_room_opens_on_the_processor(machine: Any, graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (card,) = machine(SLOW)
+
+    def full() -> None:
+        raise MemoryError("the card is full")
+
+    monkeypatch.setattr(card, "stream", full)
+    with ist.session(graph) as session:
+        result = session.bfs(1)
+    assert result.summary()["device"] == "cpu"
+    (note,) = [note for note in result.trace.notes if note.startswith("device auto")]
+    assert note.startswith("device auto: the processor, as cuda:0: not enough GPU memory")
+    with pytest.raises(ist.errors.BudgetError, match="not enough GPU memory"):  # unless it was asked for
+        ist.session(graph, device="cuda:0")
+
+
 def test_a_plan_is_for_the_chosen_device(machine: Any, graph: Any) -> None:
     machine(SLOW)
     assert ist.plan("bfs", graph, 1).summary()["device"] == "cuda:0"

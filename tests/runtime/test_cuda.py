@@ -200,9 +200,34 @@ def test_memory_is_freed_whenever_the_card_fails(use: Any, graph: Any, recipe: s
         assert card.held == {}
 
 
-@pytest.mark.parametrize("what", ["launch", "scan", "stream"])
+@pytest.mark.parametrize(("far", "link", "what"), [("disk", cuda_disk.CudaDiskLink, "_send"), ("ram", CudaLink, "_finish")])
+def test_edges_that_did_not_arrive_are_loaded_again(
+    use: Any, store: Any, far: str, link: Any, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """New memory has zeros here, which are vertices: a run that followed them would give a wrong answer."""
+    monkeypatch.setattr(gpus, "RUBBISH", 0)
+    card, do, fails = use(), getattr(link, what), iter([True])
+
+    def failing(*given: Any) -> Any:
+        if next(fails, False):
+            raise KeyboardInterrupt
+        return do(*given)
+
+    expected = ist.bfs(store, 1, device="cpu").filled()
+    with ist.session(store, device="cuda:0", far=far, threads=1) as session:
+        monkeypatch.setattr(link, what, failing)
+        with pytest.raises(KeyboardInterrupt):
+            session.bfs(1)
+        assert not card._waiting()
+        result = session.bfs(1)
+        assert np.array_equal(result.filled(), expected)
+        assert [result.summary()["load"]["bytes"] > 0, session.bfs(1).summary()["load"]["bytes"]] == [True, 0]  # resident
+    assert card.held == {}
+
+
+@pytest.mark.parametrize("what", ["launch", "scan", "stream", "record"])
 def test_memory_that_work_takes_counts(use: Any, graph: Any, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first launch of a kernel loads its code, and prefix sums take memory of their own."""
+    """The first launch of a kernel loads its code, prefix sums take memory of their own, and so do streams and events."""
     how = {**HOW, "policy": "hytgraph", "memory": "40%"}
     for before in (0, 1, 2):
         card, left = use(), iter(range(before))
@@ -235,6 +260,32 @@ def test_threads_begin_before_they_take_parts_of_near_memory(use: Any, store: An
     expected = ist.sssp(store, 1, device="cpu").filled()
     assert len(found) == 2 and all(np.array_equal(each, expected) for each in found)
     assert card.held == {}
+
+
+@pytest.mark.parametrize("recipe", ["filter", "emogi", "subway", "hytgraph"])
+def test_members_that_fetch_begin_too(use: Any, graph: Any, sized: Any, recipe: str) -> None:
+    """A task of few edges is fetched by members of the team, if it has enough for more than one thread."""
+    sized(few_edges=1 << 20, alone=16)
+    expected = ist.weakly_connected_components(graph, device="cpu").filled()
+    for _ in range(3):
+        card = use(StrictCard)
+        sized(few_edges=1 << 20, alone=16)
+        found = ist.weakly_connected_components(graph, **{**HOW, "policy": recipe, "memory": "30%"}).filled()
+        assert np.array_equal(found, expected) and card.held == {}
+
+
+@pytest.mark.parametrize("what", ["stream", "near"])
+def test_a_session_that_cannot_be_opened_ends_its_threads(use: Any, graph: Any, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    card, before = use(), set(threading.enumerate())
+
+    def full(*given: Any) -> Any:
+        raise MemoryError("the card is full")
+
+    monkeypatch.setattr(card, what, full)
+    for _ in range(2):
+        with pytest.raises(BudgetError, match="not enough GPU memory"), ist.session(graph, device="cuda:0", threads=4) as session:
+            session.bfs(1)
+    assert {thread for thread in threading.enumerate() if thread.name.startswith("isthmus-team")} <= before
 
 
 def test_a_thread_that_has_not_begun_is_found() -> None:

@@ -429,6 +429,21 @@ def test_many_tiny_units(executor, here, deliveries, pieces):
         assert work.runs == Counter({unit: deliveries * pieces for unit in range(count) if deliveries * pieces})
 
 
+@pytest.mark.parametrize("here", [False, True])
+def test_threads_begin_before_they_fetch(executor, here, monkeypatch):
+    begun = set()
+    monkeypatch.setattr(executor._link, "begin_thread", lambda: begun.add(threading.get_ident()))
+
+    class Begun(Units):
+        def fetch(self, unit, channel):
+            assert threading.get_ident() in begun
+            return super().fetch(unit, channel)
+
+    given = Plain(range(20)), Begun(20), Standing(20)
+    executor.carry_out_here(*given, False) if here else executor.carry_out(*given)
+    assert begun >= {threading.get_ident(), *(thread.ident for thread in executor._team._threads)}
+
+
 def test_an_interrupt_while_readers_end_comes_up_after_them(executor):
     """Until then they use the link, which is closed next."""
     reading, go_on = threading.Event(), threading.Event()

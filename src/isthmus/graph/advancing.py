@@ -77,6 +77,7 @@ class AdvancingGraph(Graph):
         weakref.finalize(self, self.team.dismiss)  # of a graph that nobody closed
         self.lock = threading.RLock()  # held while a batch is applied, and while an algorithm runs
         self.number = number  # of the last batch
+        self.half_applied = False  # a batch was stopped while it was applied
         self.before_reading: Callable[[], None] | None = None  # waits until all batches are acknowledged
         self.edges, self.directed, self.weighted = base.edges, base.directed, base.weighted
         self.target_dtype, self.weight_dtype = base.target_dtype, base.weight_dtype

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -67,6 +67,11 @@ class CardSpace:
             del self._shared[id(memory.host)]
         self.card.free(memory)
 
+    def free_each(self, arrays: list[Array]) -> None:
+        """The same for several, which leave the list one by one: on a GPU, memory is free when nobody refers to it any more."""
+        while arrays:
+            self.free(arrays.pop())
+
     def near(self, count: int, dtype: Any) -> Array:
         near: Array = taken(self.card, self.card.near, count, dtype)
         self._taken.append(near)
@@ -79,8 +84,7 @@ class CardSpace:
             for count, dtype in wanted:
                 found.append(self.near(count, dtype))
         except BaseException:
-            for array in found:
-                self.free(array)
+            self.free_each(found)
             raise
         return tuple(found)
 
@@ -139,7 +143,7 @@ class CardSpace:
         """Wait until all kernels have ended."""
         sources, self._sources = self._sources, []  # another thread may upload meanwhile
         try:
-            self.card.finish(taken(self.card, self.card.record, self.stream))
+            self.card.drain(self.stream)
         except BaseException:
             self._sources = sources + self._sources  # copies may still read them
             raise
@@ -152,10 +156,23 @@ class RowSpace:
         """`most`: rows that there can be."""
         gpu = space.card.gpu
         self.kernels, self.list_kernels = row_kernels.build(gpu), list_kernels.build(gpu)
-        self.space, self.room, self.uploaded_bytes = space, max(1, min(ROOM, most)), 0
-        self._sorted = tuple(space.near(len(skeleton.WIDTHS) * self.room, dtype) for dtype in ROW)
-        self._given = tuple(space.near(self.room, dtype) for dtype in GIVEN)
+        self.space, self.uploaded_bytes = space, 0
         self._counts = space.near(len(skeleton.WIDTHS), np.int64)
+        self._take(max(1, min(ROOM, most)))
+
+    def _take(self, room: int) -> None:
+        kinds = len(skeleton.WIDTHS)
+        columns = self.space.near_each(*((kinds * room, dtype) for dtype in ROW), *((room, dtype) for dtype in GIVEN))
+        self.room, self._sorted, self._given = room, columns[: len(ROW)], columns[len(ROW) :]
+
+    def grow(self, most: int) -> None:
+        """Have room for more rows, as there can be `most` now. If memory has none, all stays as it is. No row may be in use."""
+        if self.room < min(ROOM, most):
+            old = [*self._sorted, *self._given]
+            with suppress(BudgetError):
+                self._take(min(ROOM, max(most, 2 * self.room)))  # doubled, so that few batches grow it
+                self.space.finish()
+                self.space.free_each(old)
 
     def parts(self, columns: Sequence[Array], first: int = 0) -> Iterator[list[Array]]:
         """Columns of the host in near memory, a part at a time, as the columns of GIVEN from `first` on.

@@ -24,8 +24,8 @@ itself uses whatever memory is free.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,7 @@ from isthmus.link.link import CHANNELS, Array, Extents, Moved
 from isthmus.link.managed import copy
 from isthmus.link.model import ModelLink
 from isthmus.link.packers import Packers
+from isthmus.threads import uninterrupted
 
 SLOTS = 2  # page-locked buffers of a channel: one is filled while the other is copied
 
@@ -119,17 +120,35 @@ class CudaLink(ModelLink):
     def whole(self, section: int, channel: int = 0) -> Array:
         host = super().whole(section, channel)
         if section not in self._whole:
-            self._whole[section] = self.near(host.size)
-            self.card.copy(self._whole[section], host, self._stream)
-            self._finish()
+            self._bring(section, host.size, lambda near: self.card.copy(near, host, self._stream))
         return self._whole[section]
+
+    def _bring(self, section: int, size: int, send: Callable[[Array], object]) -> None:
+        """Bring a section near, where it is known only when all of it has arrived: after an error, another call begins anew."""
+        near = self.near(size)
+        try:
+            send(near)
+            self._finish()
+        except BaseException:
+            uninterrupted(lambda: self._give_up(near))
+            raise
+        self._whole[section] = near
+
+    def _give_up(self, near: Array) -> None:
+        """Free memory that copies may be under way to."""
+        with suppress(Exception):  # of a card that has failed: it copies no more
+            self._finish()
+        self._free(near)
 
     def let_go(self, section: int) -> None:
         """Free a section that was copied whole, when no kernel uses it any more."""
         near = self._whole.pop(section, None)
         if near is not None:
-            self._taken = [each for each in self._taken if each is not near]
-            self.card.free(near)
+            self._free(near)
+
+    def _free(self, near: Array) -> None:
+        self._taken = [each for each in self._taken if each is not near]
+        self.card.free(near)
 
     def arrival(self, channel: int = 0) -> Any:
         event, self._under_way[channel] = self._under_way[channel], None
@@ -198,7 +217,7 @@ class CudaLink(ModelLink):
         """Nothing moves before a kernel asks for it."""
 
     def _finish(self) -> None:
-        self.card.finish(taken(self.card, self.card.record, self._stream))
+        self.card.drain(self._stream)
 
     def close(self) -> None:
         """Free all memory, also if the card has failed: page-locked memory is the host's."""

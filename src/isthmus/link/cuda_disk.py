@@ -28,6 +28,7 @@ from isthmus.link.link import Array, Extents, Link, Moved, Profile
 from isthmus.link.requests import ListSpans
 from isthmus.link.staging import Group, groups
 from isthmus.memory import format_size
+from isthmus.threads import uninterrupted
 
 LEAST = 4 * BLOCK  # bytes of a buffer
 
@@ -60,9 +61,8 @@ class CudaDiskLink(CudaLink):
     def whole(self, section: int, channel: int = 0) -> Array:
         size = int(self._bytes[section])
         if section not in self._whole:
-            self._whole[section] = self.near(size)
-            self._carry(Extents(*(np.array([value]) for value in (section, 0, size, 0))), self._whole[section], channel)
-            self._finish()
+            everything = Extents(*(np.array([value]) for value in (section, 0, size, 0)))
+            self._bring(section, size, lambda near: self._carry(everything, near, channel))
         self._copied(size, channel)
         return self._whole[section]
 
@@ -95,7 +95,7 @@ class CudaDiskLink(CudaLink):
                     slot.event = self._sent(channel)
                     moved += int(group.lengths.sum())
             except BaseException:
-                self._finish()  # nobody waits for what was sent
+                uninterrupted(self._finish)  # nobody waits for what was sent
                 raise
             finally:
                 self._idle.append(slots)

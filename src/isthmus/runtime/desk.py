@@ -99,6 +99,9 @@ class Outlasting(Protocol):
     def positions(self, lists: Lists) -> tuple[Array, Array] | None:
         """Where lists begin and end, in a card's memory; None: they are only on the host."""
 
+    def close(self) -> None:
+        """Free its memory, once or again; no desk uses it any more."""
+
 
 class Holdings:
     """The lists and edges of one snapshot that are near. Not thread-safe."""
@@ -112,7 +115,7 @@ class Holdings:
         self._model_links: dict[tuple[str, ...], ModelLink] = {}  # in front of resident edges, by the names of their arrays
         self.loaded = Moved()  # since the current run began
         self.in_use = False  # set when a run begins to use what is near
-        self.outlasting: Outlasting | None = None  # of a stream on a modelled device
+        self.outlasting: Outlasting | None = None  # of a stream on a device
         if card is not None:
             self._far_memory, self.card_lists = FarMemory(card), CardLists(card)
 

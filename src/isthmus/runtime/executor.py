@@ -34,6 +34,9 @@ class Executor:
     def readers(self) -> int:
         return self._link.readers
 
+    def begin_thread(self) -> None:
+        self._link.begin_thread()
+
     def carry_out(self, schedule: Schedule, work: Work, standing: Standing, few: bool = False, ahead: bool = False) -> tuple[float, float]:
         """Fetch and run until the schedule is done.
 

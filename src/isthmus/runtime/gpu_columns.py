@@ -91,9 +91,9 @@ class GpuColumns:
 
 def uploaded(card: Card, array: Array) -> Any:
     """A copy in the GPU's memory, freed with its last reference."""
-    near = taken(card, card.near, array.size, array.dtype)
     stream = taken(card, card.stream)
+    near = taken(card, card.near, array.size, array.dtype)
     card.copy(near, array.reshape(-1), stream)
-    card.finish(taken(card, card.record, stream))
+    card.drain(stream)
     card.keep(near)
     return near

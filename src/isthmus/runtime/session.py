@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, Unpack
@@ -63,15 +64,28 @@ class Session:
         self._lock, self._process = threading.RLock(), os.getpid()
         self._busy = self._closed = False
         try:
-            uninterrupted(self._open)
+            self._open_somewhere()
         except BaseException:
             if "_release" in vars(self):
                 self.close()
             raise
 
+    def _open_somewhere(self) -> None:
+        try:
+            uninterrupted(self._open)
+        except BudgetError as error:
+            if not self._chosen:
+                raise
+            self._take_processor(str(error))
+            uninterrupted(self._open)
+
     def _open(self) -> None:
         self.team = Team(self.settings.threads)
-        self.holdings = Holdings(self.graph.snapshot, self.team, self.model, self.settings.verify, self.settings.far, self.card)
+        try:
+            self.holdings = Holdings(self.graph.snapshot, self.team, self.model, self.settings.verify, self.settings.far, self.card)
+        except BaseException:
+            self.team.close()
+            raise
         self._release = weakref.finalize(self, release, self.holdings, self.team, self._process)  # also when it is forgotten unclosed
         self._release.atexit = False
 
@@ -80,14 +94,17 @@ class Session:
         self.notes = [choice.note] if choice.note else []
         self._chosen = is_gpu(choice.device)
 
+    def _take_processor(self, why: str) -> None:
+        self._take(Choice("auto", f"device auto: the processor, as {why}"))
+        self.model = self.card = None
+
     def _leave_gpu(self, why: str) -> None:
         """Go on with the processor, as a program cannot run on the GPU that was chosen."""
         with self._lock:
             release(self.holdings, None, self._process)
             self._release.detach()
-            self._take(Choice("auto", f"device auto: the processor, as {why}"))
+            self._take_processor(why)
             self.team.close()
-            self.model = self.card = None
             uninterrupted(self._open)
 
     def __enter__(self) -> Self:
@@ -198,11 +215,12 @@ def release(holdings: Holdings, team: Team | None, process: int) -> None:
     """Close what a session has, once or again; not in a fork of its process, where its threads do not exist."""
 
     def close() -> None:
-        try:
-            holdings.close()
-        finally:
+        with ExitStack() as last:
             if team is not None:
-                team.close()
+                last.callback(team.close)
+            if holdings.outlasting is not None:
+                last.callback(holdings.outlasting.close)
+            last.callback(holdings.close)
 
     if os.getpid() == process:
         uninterrupted(close)

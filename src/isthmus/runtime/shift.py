@@ -27,6 +27,9 @@ class Readers(Protocol):
     @property
     def readers(self) -> int: ...
 
+    def begin_thread(self) -> None:
+        """A member calls this before it uses near memory."""
+
     def send(self, shift: Shift, unit: int) -> None:
         """Queue a unit for the readers to fetch."""
 
@@ -118,6 +121,7 @@ class Shift:
     def member(self, number: int) -> None:
         """Take pieces until there are none; an error in one member ends the shift for all."""
         try:
+            self._readers.begin_thread()
             while (taken := self._take()) is not None:
                 unit, delivery, piece = taken
                 if self._run_piece(delivery, piece, number):

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from isthmus.errors import BatchError, IsthmusError, OptionError, ProgramError
+from isthmus.graph.advancing import AdvancingGraph
 from isthmus.graph.change import Change, Edits
 from isthmus.graph.changing import Undo
 from isthmus.kernels.compiling import clock
@@ -40,7 +41,6 @@ class Applying:
         self._publications: dict[str, Publication] = {}
         self._programs: dict[str, Maintained] = {}
         self.asked: dict[str, Any] = {}
-        self._broken = False  # a batch was stopped while it was applied
         self.number = self.graph.number  # of the last batch that was acknowledged
         self._results: dict[str, LiveResult] = {}  # of that batch
         self._waiting: deque[tuple[int, dict[str, LiveResult]]] = deque()  # batches that are applied and not acknowledged yet
@@ -64,9 +64,17 @@ class Applying:
         self._programs[program.name] = program
         self._publications[program.name] = Publication(program)
 
+    @property
+    def _broken(self) -> bool:
+        """Whether a batch was stopped while it was applied."""
+        return self.graph.half_applied
+
+    @_broken.setter
+    def _broken(self, half_applied: bool) -> None:
+        self.graph.half_applied = half_applied
+
     def _refuse_if_broken(self) -> None:
-        if self._broken:
-            raise BatchError("a batch was stopped while it was applied: results stay as they were before it, and the stream has ended")
+        refuse_half_applied(self.graph)
 
     def _acknowledge(self, number: int) -> None:
         """Let readers see all batches up to this one."""
@@ -164,3 +172,8 @@ class Applying:
             for publication in self._publications.values():
                 publication.present(change)
             self._waiting.append((change.number, {name: each.current for name, each in self._publications.items()}))
+
+
+def refuse_half_applied(graph: AdvancingGraph) -> None:
+    if graph.half_applied:
+        raise BatchError("a batch was stopped while it was applied: results stay as they were before it, and the stream has ended")

@@ -82,7 +82,7 @@ class CudaCorrector(Corrector):
 
     def _uploaded_initials(self) -> Array:
         if self._initials is None:
-            (self._initials,) = self._reads.lodge(("initials", self._of), (self._of.initials,))
+            (self._initials,) = self._reads.lodge(self._of, (self._of.initials,), "initials")
         return self._initials
 
     def end(self) -> None:

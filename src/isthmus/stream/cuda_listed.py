@@ -8,6 +8,8 @@ from isthmus.kernels.cuda import rows as row_kernels
 from isthmus.link.card_space import CardSpace
 from isthmus.link.link import Array
 
+NOTHING = np.empty(0, np.uint32)
+
 
 class Listed:
     """Room for a list, in near memory: a bit for every vertex, the list, and its length."""
@@ -15,16 +17,16 @@ class Listed:
     def __init__(self, space: CardSpace) -> None:
         self._space, self._fill, self._room = space, row_kernels.build(space.card.gpu).fill, 0
         self.arrays: tuple[Array, ...] = ()
-        self.taken: Array = np.empty(0, np.uint32)  # what was taken last, in near memory, until more is added
+        self.taken: Array = NOTHING  # what was taken last, in near memory, until more is added
 
     def reserve(self, vertices: int) -> None:
         """Have room for so many vertices. What was listed is forgotten if that needs more memory."""
         if self._room < vertices or not self.arrays:
             self._space.finish()
-            for array in self.arrays:
-                self._space.free(array)
-            self.arrays, self._room = (), vertices
+            old, self.arrays, self.taken, self._room = list(self.arrays), (), NOTHING, 0  # all references, so that memory is free
+            self._space.free_each(old)
             self.arrays = self._space.near_each((words_of(vertices), np.uint32), (vertices, np.uint32), (1, np.int64))
+            self._room = vertices
 
     def clear(self) -> None:
         """Forget all vertices."""

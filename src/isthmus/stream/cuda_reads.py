@@ -7,9 +7,10 @@ zero-copy. For the recipe with pages, the graph's edges themselves lie in manage
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import suppress
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -28,6 +29,9 @@ from isthmus.link.link import Array
 from isthmus.link.list_mover import ListMover
 from isthmus.stream.cuda_listed import Listed, listed_bytes
 from isthmus.stream.reads import SPARE, FarReads
+
+if TYPE_CHECKING:
+    from isthmus.stream.maintained import Maintained
 
 
 class OutlastingHotSubgraph(HotSubgraph):
@@ -52,7 +56,7 @@ class CudaReads(FarReads):
         self._space = CardSpace(card)
         self._registered: dict[int, Shared] = {}  # the graph's arrays, by address
         self._in_managed: set[int] = set()  # of these, what lies in managed memory; others are page-locked
-        self._lodged: dict[Hashable, tuple[Array, ...]] = {}
+        self._lodged: WeakKeyDictionary[Maintained, dict[str, tuple[Array, ...]]] = WeakKeyDictionary()  # a program holds its session
         self._near_positions: dict[str, tuple[Array, Array]] = {}  # by side, with room for more vertices
         self._uploaded_positions: set[str] = set()  # sides whose positions are those of the current snapshot
         try:
@@ -140,7 +144,7 @@ class CudaReads(FarReads):
 
     # What programs have there
 
-    def lodge(self, owner: Hashable, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
+    def lodge(self, owner: Maintained, arrays: tuple[Array, ...], name: str = "state") -> tuple[Array, ...]:
         """Copies in managed memory; those that the owner had before are freed."""
         fresh: list[Array] = []
         try:
@@ -149,9 +153,10 @@ class CudaReads(FarReads):
         except BaseException:
             self._free_shared(fresh)
             raise
-        self._free_shared(self._lodged.pop(owner, ()))
-        self._lodged[owner] = tuple(fresh)
-        return self._lodged[owner]
+        lodged = self._lodged.setdefault(owner, {})
+        self._free_shared(lodged.pop(name, ()))
+        lodged[name] = tuple(fresh)
+        return lodged[name]
 
     def _free_shared(self, arrays: Any) -> None:
         self._space.finish()
@@ -183,14 +188,13 @@ class CudaReads(FarReads):
         return near
 
     def _room_for_positions(self, name: str, vertices: int) -> tuple[Array, Array]:
-        near = self._near_positions.get(name)
-        if near is None or near[0].size < vertices:
-            for old in self._near_positions.pop(name, ()):
-                self._space.free(old)
+        if name not in self._near_positions or self._near_positions[name][0].size < vertices:
+            self._space.free_each(list(self._near_positions.pop(name, ())))
             self._uploaded_positions.discard(name)
             begins, ends = self._space.near_each(*2 * [(with_spare(vertices), np.int64)])
-            near = self._near_positions[name] = begins, ends
-        return near[0][:vertices], near[1][:vertices]
+            self._near_positions[name] = begins, ends
+        begins, ends = self._near_positions[name]
+        return begins[:vertices], ends[:vertices]
 
     # For correction
 
@@ -269,6 +273,7 @@ class CudaReads(FarReads):
 
     def committed(self, change: Change) -> None:
         self._follow_arrays()
+        self._rows.grow(self._graph.vertices)
         super().committed(change)
 
     def renumbered(self, change: Change) -> None:
@@ -282,9 +287,12 @@ class CudaReads(FarReads):
         super().forget()
 
     def close(self) -> None:
-        self._space.close()
+        """Free all memory, also if the card has failed: the graph's edges are the host's."""
         self._lodged.clear()
-        self._unregister(list(self._registered))
+        with ExitStack() as last:
+            for at in list(self._registered):
+                last.callback(self._unregister, [at])
+            self._space.close()
 
 
 def with_spare(vertices: int) -> int:

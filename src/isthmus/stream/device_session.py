@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from isthmus.cache.hot_subgraph import VERTEX_BYTES
@@ -54,17 +55,11 @@ class DeviceSession(Session):
         index = VERTEX_BYTES * len(sides) * snapshot.vertices if self.recipe.hot else 0
         room = near_room(memory, model.near.bytes, self._vertex_bytes() + index, len(sides) * snapshot.arcs * entry)
         room = min(room, 2 * len(sides) * snapshot.arcs * entry)  # more is of no use
-        given = (graph, model, self.recipe, sides, weights, room, self._room_left)
+        given = (graph, model, self.recipe, sides, weights, room, of_session(self))
         reads = FarReads(*given) if self.card is None else CudaReads(*given, self.card)
         self.reads = self.holdings.outlasting = reads
         self._peak = self.near_peak
         return reads
-
-    def close(self) -> None:
-        try:
-            super().close()
-        finally:
-            self.reads.close()
 
     def _vertex_bytes(self) -> int:
         """What programs and their runs need of near memory, for as many vertices as there are now."""
@@ -77,7 +72,7 @@ class DeviceSession(Session):
         outlasting = 0 if self.card is None else card_bytes(self.graph.snapshot.vertices, len(self._sides), self.recipe.hot)
         return state + besides + outlasting
 
-    def _room_left(self, index: int) -> int | None:
+    def room_left(self, index: int) -> int | None:
         """Bytes for lists beside an index of that size, when vertices were added; None: as before, as vertices come on top of a share."""
         if share_of(self._memory) is not None:
             return None
@@ -89,6 +84,17 @@ class DeviceSession(Session):
     def near_peak(self) -> int:
         """Near memory that programs, buffers and lists take, at the opening or now."""
         return max(self._peak, self._vertex_bytes() + self.reads.near_bytes) if isinstance(self.reads, FarReads) else 0
+
+
+def of_session(session: DeviceSession) -> Callable[[int], int | None]:
+    """Its `room_left`, without a reference to it: a session that is forgotten unclosed must not be held by what it has near."""
+    known = weakref.ref(session)
+
+    def room_left(index: int) -> int | None:
+        there = known()
+        return None if there is None else there.room_left(index)
+
+    return room_left
 
 
 def share_of(memory: str | int | None) -> float | None:

@@ -13,11 +13,13 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 from isthmus.checks import finite_above_0, whole
 from isthmus.errors import OptionError
+from isthmus.graph.advancing import AdvancingGraph
 from isthmus.graph.change import Edits
 from isthmus.graph.graph import Graph
 from isthmus.graph.overlay_graph import OverlayGraph
@@ -25,7 +27,7 @@ from isthmus.kernels.compiling import clock
 from isthmus.memory import give_memory_back
 from isthmus.messages import option
 from isthmus.runtime.device import name_of
-from isthmus.stream.applying import Applying
+from isthmus.stream.applying import Applying, refuse_half_applied
 from isthmus.stream.batch import edits_in_order, edits_of
 from isthmus.stream.batch_report import BatchReport
 from isthmus.stream.checking import differences
@@ -68,16 +70,10 @@ class Live(Applying):
             self._begin(ground.asked)
             if self.on_disk:
                 give_memory_back()
-            self.graph.before_reading = self._before_reading
+            self.graph.before_reading = partial(before_reading, self.graph, self.log)  # without the stream, which may be forgotten
         except BaseException:
             self.close()
             raise
-
-    def _before_reading(self) -> None:
-        """The graph is read when no batch is half applied, and all are acknowledged."""
-        self._refuse_if_broken()
-        if self.log.path is not None:
-            self.log.settle()
 
     @property
     def graph_bytes(self) -> int:
@@ -244,3 +240,10 @@ class Live(Applying):
 
     def __exit__(self, *details: object) -> None:
         self.close()
+
+
+def before_reading(graph: AdvancingGraph, log: Unlogged) -> None:
+    """The graph is read when no batch is half applied, and all are acknowledged."""
+    refuse_half_applied(graph)
+    if log.path is not None:
+        log.settle()

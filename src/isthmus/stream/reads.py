@@ -8,7 +8,7 @@ host's memory either way; the loop of every run, which follows what has improved
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,7 @@ from isthmus.stream.recipes import StreamRecipe
 
 if TYPE_CHECKING:
     from isthmus.runtime.execute import Execution
+    from isthmus.stream.maintained import Maintained
 
 Array = np.ndarray[Any, Any]
 SPARE = 8  # an eighth of the vertices, for which there is room beyond those that exist
@@ -69,8 +70,8 @@ class Reads:
     resends = False  # every vertex that has a value sends again after every batch
     adopts = True  # a vertex that has lost its parent looks for another before it loses its value
 
-    def lodge(self, owner: Hashable, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
-        """These arrays of a program where its runs and loops find them; they stay there until the owner brings others."""
+    def lodge(self, owner: Maintained, arrays: tuple[Array, ...], name: str = "state") -> tuple[Array, ...]:
+        """These arrays of a program where its runs and loops find them; they stay there until it brings others of that name."""
         return arrays
 
     def read(self, side: str, rows: Array, weights: bool) -> None:

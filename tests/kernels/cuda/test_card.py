@@ -43,6 +43,15 @@ def test_memory_that_both_sides_use(card: Card) -> None:
     assert card.free_bytes() > 1 << 20
 
 
+def test_all_work_of_a_stream_is_waited_for(card: Card) -> None:
+    stream, near, back = card.stream(), card.near(9, np.int64), np.zeros(9, np.int64)
+    card.copy(near, np.arange(9), stream)
+    card.copy_back(back, near, stream)
+    card.drain(stream)
+    assert back.tolist() == list(range(9))
+    card.free(near)
+
+
 def test_prefix_sums(card: Card) -> None:
     stream, near, back = card.stream(), card.near(7, np.int64), np.zeros(7, np.int64)
     card.copy(near, np.array([3, 0, 1 << 40, 2, 0, 0, 5]), stream)

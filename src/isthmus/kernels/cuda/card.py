@@ -146,6 +146,10 @@ class Card(ABC):
         """Let the host wait for an event."""
 
     @abstractmethod
+    def drain(self, stream: Any) -> None:
+        """Let the host wait for all work that the stream has so far. This takes no memory, as an event would."""
+
+    @abstractmethod
     def free_bytes(self) -> int:
         """Memory of the device that nobody uses."""
 
@@ -322,6 +326,10 @@ class NumbaCard(Card):
     def finish(self, event: Any) -> None:
         with self._here():
             event.synchronize()
+
+    def drain(self, stream: Any) -> None:
+        with self._here():
+            stream.synchronize()
 
     def free_bytes(self) -> int:
         if self._simulated:
