@@ -479,6 +479,14 @@ def test_a_stream_that_began_small_submits_no_more_work_than_another(card: LazyC
     assert submitted[0] < 2 * submitted[1]
 
 
+def test_a_gpu_that_is_too_small_is_not_answered_with_a_larger_budget(card: LazyCard, tight: None) -> None:
+    card.bytes = device.SPARE + 2_000
+    graph = ist.read(([0, 1], [1, 2]), directed=True)
+    for memory in (None, 2_000):
+        with pytest.raises(BudgetError, match=r"got 2 kB\. cuda:0 has 2 kB free; use device='cpu', or end other programs on the GPU$"):
+            ist.stream(graph, [ist.BFS(source=0)], device="cuda:0", memory=memory)
+
+
 def test_recipes_compared(card: LazyCard, tight: None, tmp_path: Any) -> None:
     updates = tmp_path / "u.csv"
     updates.write_text("op,source,target,weight\n" + "".join(f"insert,{7 * k},{7 * k + 7},1\n" for k in range(40)))

@@ -11,9 +11,8 @@ from isthmus.cache.hot_subgraph import VERTEX_BYTES
 from isthmus.errors import BudgetError, OptionError
 from isthmus.graph.changing import ChangingGraph
 from isthmus.memory import format_size, parse_size
-from isthmus.messages import option
 from isthmus.policies.recipes import recipe as static_recipe
-from isthmus.runtime.budget import parse_share, split_for
+from isthmus.runtime.budget import more_memory, parse_share, split_for
 from isthmus.runtime.session import Session
 from isthmus.stream.cuda_reads import CudaReads, card_bytes
 from isthmus.stream.reads import NEAR, FarReads, Reads
@@ -53,7 +52,7 @@ class DeviceSession(Session):
         self._sides = sides = sorted({snapshot.stored(side) for side in ("out", "in")})
         entry = snapshot.target_bytes + (snapshot.weight_bytes if weights else 0)
         index = VERTEX_BYTES * len(sides) * snapshot.vertices if self.recipe.hot else 0
-        room = near_room(memory, model.near.bytes, self._vertex_bytes() + index, len(sides) * snapshot.arcs * entry)
+        room = near_room(memory, model.near.bytes, self._vertex_bytes() + index, len(sides) * snapshot.arcs * entry, model.gpu)
         room = min(room, 2 * len(sides) * snapshot.arcs * entry)  # more is of no use
         given = (graph, model, self.recipe, sides, weights, room, of_session(self))
         reads = FarReads(*given) if self.card is None else CudaReads(*given, self.card)
@@ -103,8 +102,8 @@ def share_of(memory: str | int | None) -> float | None:
     return parse_share(share[1]) if share else None
 
 
-def near_room(memory: str | int | None, device_bytes: int, vertex: int, edge_bytes: int) -> int:
-    """Bytes for lists that stay near: a share of the edges, or what a budget leaves beside `vertex` bytes."""
+def near_room(memory: str | int | None, device_bytes: int, vertex: int, edge_bytes: int, gpu: str = "") -> int:
+    """Bytes for lists that stay near: a share of the edges, or what a budget leaves beside `vertex` bytes. `gpu`: as for `split_budget`."""
     share = share_of(memory)
     if share is not None:
         return int(edge_bytes * share)
@@ -112,6 +111,6 @@ def near_room(memory: str | int | None, device_bytes: int, vertex: int, edge_byt
     if budget < vertex:
         raise BudgetError(
             f"the stream needs at least {format_size(vertex)} near memory for its vertices and buffers; got {format_size(budget)}. "
-            f"Give {option('memory', f'{vertex // 10**6 + 1}MB')} or more"
+            f"{more_memory(vertex, device_bytes, gpu)}"
         )
     return budget - vertex
