@@ -281,7 +281,7 @@ class Logged(Unlogged):
             if self._writer is not None:
                 self._writer.close()
         finally:
-            self._release()
+            uninterrupted(self._release)  # also after a second Ctrl-C
 
     def _release(self) -> None:
         """Give up the locks; and the folder, if nothing was begun in it."""
