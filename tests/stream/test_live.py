@@ -203,3 +203,29 @@ def test_mistakes() -> None:
         ist.stream(graph, [ist.BFS(source=9)])
     with ist.stream(graph, [ist.BFS(source=0)]) as live, pytest.raises(KeyError, match="the stream maintains no 'sssp'; it has bfs"):
         live["sssp"]
+
+
+def test_no_stream_opens_on_a_half_applied_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(change: Any) -> None:
+        raise KeyboardInterrupt
+
+    with ist.stream(ist.read(([0, 1], [1, 2])), [ist.BFS(source=0)]) as live:
+        monkeypatch.setattr(live.graph, "renumber", stop)
+        with pytest.raises(KeyboardInterrupt):
+            live.apply(remove_vertices=[2])
+        with pytest.raises(ist.BatchError, match="a batch was stopped while it was applied"):
+            ist.stream(live.graph, [ist.BFS(source=0)])
+
+
+def test_a_stream_opens_on_a_graph_between_two_of_its_batches() -> None:
+    opened: list[Any] = []
+    with ist.stream(ist.read(([0, 1], [1, 2])), []) as live:
+        thread = threading.Thread(target=lambda: opened.append(ist.stream(live.graph, [ist.BFS(source=0)])))
+        with live.graph.lock:  # as while a batch is applied
+            thread.start()
+            thread.join(0.5)
+            assert opened == []
+            live.apply(inserts=[(2, 3)])
+        thread.join(60)
+        with opened[0] as other:
+            assert other.graph.has_edge(2, 3) and other["bfs"][3] == 3

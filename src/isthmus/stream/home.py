@@ -32,11 +32,16 @@ class Home:
     notes: list[str] = field(default_factory=list)
 
     def open(self, graph: Graph, number: int = 0) -> AdvancingGraph:
-        """The graph, as one that takes batches."""
-        if self.on_disk:
-            if self.align is not None:
-                raise OptionError(f"{option('align')}: lists on disk are not aligned; leave it out for a graph on disk")
-            return OverlayGraph(graph, self.threads, number)
+        """The graph, as one that takes batches. If it is that of another stream, none of its batches is applied meanwhile."""
+        with graph.reading():
+            return self._on_disk(graph, number) if self.on_disk else self._in_memory(graph, number)
+
+    def _on_disk(self, graph: Graph, number: int) -> OverlayGraph:
+        if self.align is not None:
+            raise OptionError(f"{option('align')}: lists on disk are not aligned; leave it out for a graph on disk")
+        return OverlayGraph(graph, self.threads, number)
+
+    def _in_memory(self, graph: Graph, number: int) -> ChangingGraph:
         self._check_room(graph, graph.edge_bytes * (2 if graph.directed else 1))  # before they are loaded
         opened = ChangingGraph(graph, self.threads, self.align, number)
         try:
