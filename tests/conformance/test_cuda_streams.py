@@ -28,6 +28,7 @@ from isthmus.kernels.cuda import shim, skeleton
 from isthmus.link import card_space, list_mover
 from isthmus.link.card_space import CardSpace
 from isthmus.runtime import device
+from isthmus.stream import cuda_reads
 from isthmus.stream.cuda_listed import Listed
 from isthmus.stream.cuda_reads import CudaReads, address
 from isthmus.stream.monotone import MaintainedMonotone
@@ -464,8 +465,41 @@ def test_positions_are_free_before_those_of_more_vertices_are_taken() -> None:
             assert card.alive[0] == 0
 
 
-def test_a_stream_that_began_small_submits_no_more_work_than_another(card: LazyCard) -> None:
+class Full(Weighed):
+    """Has no more than `limit` bytes."""
+
+    limit = 1 << 40
+
+    def _room(self, count: int, dtype: Any) -> Any:
+        if self.bytes_held + count * np.dtype(dtype).itemsize > self.limit:
+            raise MemoryError("the card is full")
+        made = super()._room(count, dtype)
+        self.most = max(self.most, self.bytes_held)
+        return made
+
+
+def test_room_for_more_rows_is_taken_when_a_batch_has_all_that_it_needs(card: LazyCard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_reads, "LEAST_ROWS", 1)
+    graph, batch = ist.read(([0], [1]), directed=True), {"inserts": (np.zeros(299, int), np.arange(2, 301))}
+    limit = Full.limit
+    for grows in (False, True):
+        full = Full()
+        monkeypatch.setattr(device, "open_card", lambda number, full=full: full)
+        with ist.stream(graph, [ist.BFS(source=0)], device=GPU, policy="grapin-zc") as live, monkeypatch.context() as patched:
+            reads = live._far
+            assert isinstance(reads, CudaReads)
+            full.most, full.limit = full.bytes_held, limit
+            if not grows:
+                patched.setattr(reads._rows, "grow", lambda most: None)
+            live.apply(**batch)
+            limit = full.most
+            assert live.check() == {} and (reads._rows.room >= 300) == grows
+        assert full.held == {}
+
+
+def test_a_stream_that_began_small_submits_no_more_work_than_another(card: LazyCard, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are sorted and followed as many at a time as there is room for."""
+    monkeypatch.setattr(cuda_reads, "LEAST_ROWS", 1)
     card.in_order, submitted = False, []
     small, large = ist.read(([0], [1]), directed=True), ist.read((np.zeros(300, int), np.arange(1, 301)), directed=True)
     for graph in (small, large):

@@ -28,10 +28,12 @@ from isthmus.link.cuda_pages import CudaLruPagedLink
 from isthmus.link.link import Array
 from isthmus.link.list_mover import ListMover
 from isthmus.stream.cuda_listed import Listed, listed_bytes
-from isthmus.stream.reads import SPARE, FarReads
+from isthmus.stream.reads import SPARE, FarReads, Transfer
 
 if TYPE_CHECKING:
     from isthmus.stream.maintained import Maintained
+
+LEAST_ROWS = 1 << 12  # that are sorted at once, 0.5 MB: the first batch of a stream that began empty may have many
 
 
 class OutlastingHotSubgraph(HotSubgraph):
@@ -62,7 +64,7 @@ class CudaReads(FarReads):
         try:
             self._graph, self._recipe = others[0], others[2]
             self._manage_edges()
-            self._rows = RowSpace(self._space, self._graph.vertices)
+            self._rows = RowSpace(self._space, max(LEAST_ROWS, self._graph.vertices))
             self.no_weights = self._space.upload(np.zeros(1, np.int32))
             self._space.finish()
             self.listed = Listed(self._space)
@@ -273,7 +275,6 @@ class CudaReads(FarReads):
 
     def committed(self, change: Change) -> None:
         self._follow_arrays()
-        self._rows.grow(self._graph.vertices)
         super().committed(change)
 
     def renumbered(self, change: Change) -> None:
@@ -285,6 +286,11 @@ class CudaReads(FarReads):
         with suppress(BudgetError):  # then kernels read them by zero-copy, until the next batch moves them
             self._follow_arrays()
         super().forget()
+
+    def end_batch(self) -> Transfer:
+        """Also have room for more rows, if memory is left: now all that the batch needed has its room."""
+        self._rows.grow(self._graph.vertices)
+        return super().end_batch()
 
     def close(self) -> None:
         """Free all memory, also if the card has failed: the graph's edges are the host's."""
