@@ -18,6 +18,7 @@ from isthmus.engines.zero_copy import ZeroCopy
 from isthmus.frontier import Frontier
 from isthmus.graph.files import aligned_empty
 from isthmus.graph.lists import Lists
+from isthmus.link import packers
 
 KINDS = [(target, weight) for target in (np.uint32, np.uint64) for weight in (None, np.int32, np.float64)]
 
@@ -97,6 +98,18 @@ def test_threads_pack_what_one_does():
         found.append((delivery.targets[:used].tolist(), delivery.weights[:used].tolist()))
         engine.close()
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize(("active", "parts"), [(5000, 2), (4999, 1)])
+def test_all_threads_pack_a_few_long_lists_if_many_vertices_are_active(active, parts, monkeypatch):
+    """As costs assume: in hub order, the first buffers hold few lists, which are long."""
+    far = sides.far([2000] * 40 + [1] * 5000, weight=None, partition=1 << 14)
+    frontier = far.frontier(range(active))
+    calls, pack = [], packers.pack
+    monkeypatch.setattr(packers, "pack", lambda *given: calls.append(given[-2:]) or pack(*given))
+    with contextlib.closing(Compaction(2, 0)) as engine:
+        delivery = next(engine.deliver(whole_task(engine, far), frontier, far.link, lambda: far.buffer(2000), 0))
+    assert delivery.edges.vertices.size < 50 and len(calls) == parts
 
 
 def test_two_readers_pack_at_once():

@@ -12,6 +12,7 @@ from isthmus.errors import BudgetError
 from isthmus.link import cuda, packers
 from isthmus.link.cuda import CudaLink
 from isthmus.link.device import find
+from isthmus.link.hints import Hint
 from isthmus.link.link import Extents
 from isthmus.link.model import ModelLink
 from isthmus.link.requests import ListSpans
@@ -122,16 +123,16 @@ def test_lists_are_packed_while_those_before_are_copied(card: LazyCard, link: Cu
     assert [buffer[:40].view(np.uint32).tolist() for buffer in buffers] == [list(range(10 * k, 10 * k + 10)) for k in range(4)]
 
 
-def test_all_threads_pack(card: LazyCard, sized: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("cores", "expected"), [(None, [(0, 1), (0, 1), (1, 2), (1, 2)]), (1, [(0, 2), (0, 2)])])
+def test_all_threads_pack_unless_one_is_charged(cores: int | None, expected: Any, card: LazyCard, monkeypatch: pytest.MonkeyPatch) -> None:
     """Targets and weights each; the copies behind are the same."""
-    sized(few_rows=2)
     parts, pack = [], packers.pack
     monkeypatch.setattr(packers, "pack", lambda *given: parts.append(given[-2:]) or pack(*given))
     link = CudaLink([TARGETS, WEIGHTS], DEVICE, card, threads=2)
     buffer = link.near(4096)
-    link.pack(extents((0, 0, 1, 1), (40, 400, 80, 800), (8, 12, 16, 24), (0, 8, 2048, 2064)), buffer, 16)
+    link.pack(extents((0, 0, 1, 1), (40, 400, 80, 800), (8, 12, 16, 24), (0, 8, 2048, 2064)), buffer, 16, cores=cores)
     link.take()
-    assert sorted(parts) == [(0, 1), (0, 1), (1, 2), (1, 2)]
+    assert sorted(parts) == expected
     assert [work.bytes for work in card.record_of] == [20, 40]
     assert buffer[:20].view(np.uint32).tolist() == [10, 11, 100, 101, 102]
     assert buffer[2048:2088].view(np.float64).tolist() == [5.0, 5.5, 50.0, 50.5, 51.0]
@@ -199,3 +200,18 @@ def test_a_buffer_that_finds_no_room() -> None:
     with pytest.raises(BudgetError, match=r"^cuda:0: not enough GPU memory, 1\.07 GB are free; give a smaller memory=$"):
         link.near(100)
     link.close()
+
+
+@pytest.mark.parametrize("what", ["advise", "prefetch"])
+def test_memory_may_be_full_when_the_driver_is_told_about_pages(what: str, card: LazyCard, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*given: Any) -> None:
+        raise MemoryError(f"cuda:0: {what}: CUDA_ERROR_OUT_OF_MEMORY")
+
+    monkeypatch.setattr(card, what, full)
+    with pytest.raises(BudgetError, match="cuda:0: not enough GPU memory"):
+        link = CudaLink([TARGETS], DEVICE, card, 1 << 16, Hint.PREFETCH_READ_MOSTLY)
+        try:
+            link.prefetch(0, 0, 4000)
+        finally:
+            link.close()
+    assert card.held == {}

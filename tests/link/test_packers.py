@@ -18,7 +18,7 @@ EXPECTED = np.concatenate([SOURCE[begin : begin + length] for begin, length in z
 
 
 @pytest.fixture
-def parts(monkeypatch: pytest.MonkeyPatch, sized: Any) -> list[tuple[int, int]]:
+def parts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The lists first:last that each call packs."""
     found: list[tuple[int, int]] = []
     pack = packers.pack
@@ -28,7 +28,6 @@ def parts(monkeypatch: pytest.MonkeyPatch, sized: Any) -> list[tuple[int, int]]:
         pack(*given)
 
     monkeypatch.setattr(packers, "pack", packing)
-    sized(few_rows=10)
     return found
 
 
@@ -46,8 +45,15 @@ def test_all_threads_pack_about_as_much_each(parts: list[tuple[int, int]]) -> No
     assert all(abs(LENGTHS[first:last].sum() - EXPECTED.size / 3) <= 2 * LENGTHS.max() for first, last in parts)
 
 
-@pytest.mark.parametrize(("threads", "count"), [(1, LENGTHS.size), (3, 9), (3, 1), (3, 0)])
-def test_few_lists_are_packed_by_the_caller(parts: list[tuple[int, int]], threads: int, count: int) -> None:
+def test_a_few_long_lists_are_split_as_well(parts: list[tuple[int, int]]) -> None:
+    """A buffer may have only those, although many vertices are active."""
+    size = int(LENGTHS[:9].sum())
+    assert np.array_equal(packed(3, 9)[:size], EXPECTED[:size])
+    assert len(parts) == 3
+
+
+@pytest.mark.parametrize(("threads", "count"), [(1, LENGTHS.size), (3, 1), (3, 0)])
+def test_one_list_is_packed_by_the_caller(parts: list[tuple[int, int]], threads: int, count: int) -> None:
     size = int(LENGTHS[:count].sum())
     assert np.array_equal(packed(threads, count)[:size], EXPECTED[:size])
     assert parts == [(0, count)]

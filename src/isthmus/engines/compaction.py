@@ -1,8 +1,8 @@
 """Compaction: active lists are read, small gaps included, and packed side by side (ExpTM-compaction in HyTGraph; Subway).
 
-On a disk lists are read as by zero-copy, across gaps that cost less than another request, and then packed by all cores.
-Whole blocks are charged. Packing pays when the packed lists are used again, in further runs or from a cache. A link that
-packs by itself (a GPU's host) gets only the places of the lists.
+On a disk lists are read as by zero-copy, across gaps that cost less than another request, and then packed by all cores, or by
+one if few vertices are active. Whole blocks are charged. Packing pays when the packed lists are used again, in further runs or from a
+cache. A link that packs by itself (a GPU's host) gets only the places of the lists.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from isthmus.engines.zero_copy import read_rows, windows
 from isthmus.frontier import Frontier
 from isthmus.kernels.compiling import clock
 from isthmus.link.link import Array, Extents, Link
-from isthmus.link.packers import Packers
+from isthmus.link.packers import ALONE, Packers
 from isthmus.link.requests import ListSpans
 
 INDEX_BYTES = 8  # of a packed list
@@ -62,20 +62,20 @@ class Compaction(Engine):
                     row, skip, delivery = read_rows(
                         task, among, row, skip, self.gap, link.gather, unpacked, channel, link.profile.block
                     )
-                    self._pack(delivery, lists, side)
+                    self._pack(delivery, lists, side, ALONE if cores == 1 else self._packers)
                 delivery.buffer = buffer
                 delivery.seconds = clock() - start
                 yield delivery
 
-    def _pack(self, delivery: Delivery, lists: Buffer, side: Side) -> None:
+    def _pack(self, delivery: Delivery, lists: Buffer, side: Side, packers: Packers) -> None:
         rows = delivery.edges
         assert isinstance(rows, Rows)
         places = packed(rows.lengths)
         targets, weights = lists.targets(side.target_dtype), lists.weights(side.weight_dtype) if side.weight_width else None
-        self._packers.pack(delivery.targets, rows.begins, rows.lengths, places, targets)
+        packers.pack(delivery.targets, rows.begins, rows.lengths, places, targets)
         if weights is not None:
             assert delivery.weights is not None
-            self._packers.pack(delivery.weights, rows.weight_begins, rows.lengths, places, weights)
+            packers.pack(delivery.weights, rows.weight_begins, rows.lengths, places, weights)
         delivery.targets, delivery.weights = targets, weights
         delivery.edges = Rows(rows.vertices, places, places, rows.lengths)
 

@@ -13,9 +13,9 @@ It counts what a modelled link counts (`model.py`), in the same way, and bytes c
 
 A reader thread calls these while the worker's kernels run on other buffers. It does not wait for its copies, which have a stream of their
 own: `arrival` is the event behind them, and whoever runs the delivery waits for that. So the host packs lists while those of the delivery
-before, or whole partitions, are copied, and both overlap kernels (HyTGraph, section VIII). Each channel has two page-locked
-buffers, which are used in turn, each only after the event behind its last copy. All threads of the session pack. Who does not ask for
-`arrival` waits in `take`.
+before, or whole partitions, are copied, and both overlap kernels (HyTGraph, section VIII). Each channel has two page-locked buffers,
+which are used in turn, each only after the event behind its last copy. All threads of the session pack, unless few vertices are active.
+Who does not ask for `arrival` waits in `take`.
 
 With pages, edges lie in managed memory, with the hint of the recipe. A GPU does not say which of its pages are near, how many faults it
 had, or what it evicted: these counts are those of the modelled pages (`managed.py`) with a budget of `page_bytes`. The driver
@@ -38,7 +38,7 @@ from isthmus.link.hints import Hint
 from isthmus.link.link import CHANNELS, Array, Extents, Moved
 from isthmus.link.managed import copy
 from isthmus.link.model import ModelLink
-from isthmus.link.packers import Packers
+from isthmus.link.packers import ALONE, Packers
 from isthmus.threads import uninterrupted
 
 SLOTS = 2  # page-locked buffers of a channel: one is filled while the other is copied
@@ -86,7 +86,7 @@ class CudaLink(ModelLink):
             if page_bytes:
                 self.notes.append("pages, faults and evictions are modelled: a GPU does not report them")
                 for memory in self._mapped:
-                    card.advise(memory, hint.advice)
+                    taken(card, card.advise, memory, hint.advice)
         except BaseException:
             self.close()
             raise
@@ -170,9 +170,9 @@ class CudaLink(ModelLink):
         self._sent(channel)
         return moved
 
-    def _carry_packed(self, extents: Extents, buffer: Array, channel: int) -> int:
+    def _carry_packed(self, extents: Extents, buffer: Array, channel: int, cores: int | None) -> int:
         slot = self._free_slot(channel, buffer.size)
-        packed = copy(self._sections, extents, slot.memory, self._packers)
+        packed = copy(self._sections, extents, slot.memory, ALONE if cores == 1 else self._packers)
         for section in np.unique(extents.sections).tolist():
             places, lengths = extents.places[extents.sections == section], extents.lengths[extents.sections == section]
             begin, end = int(places[0]), int(places[-1] + lengths[-1])  # packed lists lie side by side
@@ -205,7 +205,7 @@ class CudaLink(ModelLink):
 
     def prefetch(self, section: int, begin: int, end: int, channel: int = 0) -> int:
         memory = self._mapped[section]
-        self.card.prefetch(memory, begin, min(end, memory.host.nbytes), self._stream)
+        taken(self.card, self.card.prefetch, memory, begin, min(end, memory.host.nbytes), self._stream)
         self._finish()
         return super().prefetch(section, begin, end, channel)
 

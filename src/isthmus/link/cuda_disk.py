@@ -55,7 +55,7 @@ class CudaDiskLink(CudaLink):
         self.notes += [*disk.notes, f"edges are read from disk through {pinned} of page-locked memory for each reader"]
 
     def gather(self, extents: Extents, buffer: Array, lists: ListSpans, channel: int = 0) -> int:
-        moved = self._carry_packed(extents, buffer, channel)
+        moved = self._carry_packed(extents, buffer, channel, 1)
         return self._copied(moved, channel)
 
     def whole(self, section: int, channel: int = 0) -> Array:
@@ -74,7 +74,8 @@ class CudaDiskLink(CudaLink):
     def _carry(self, extents: Extents, buffer: Array, channel: int) -> int:
         return self._through(extents, buffer, channel, self._send)
 
-    def _carry_packed(self, extents: Extents, buffer: Array, channel: int) -> int:
+    def _carry_packed(self, extents: Extents, buffer: Array, channel: int, cores: int | None) -> int:
+        """The reader packs alone, whatever `cores` is."""
         return self._through(extents, buffer, channel, self._send_packed)
 
     def _through(self, extents: Extents, buffer: Array, channel: int, send: Any) -> int:

@@ -73,9 +73,9 @@ class ModelLink(Link):
     def pack(self, extents: Extents, buffer: Array, index_bytes: int, channel: int = 0, cores: int | None = None) -> int:
         """Fill `buffer` with extents of any length that the host packs first.
 
-        `index_bytes` is the size of the index of list starts; both go in one copy.
+        `index_bytes` is the size of the index of list starts; both go in one copy. `cores`: how many pack; None means all.
         """
-        packed = self._carry_packed(extents, buffer, channel)
+        packed = self._carry_packed(extents, buffer, channel, cores)
         moved = packed + index_bytes
         return self._count(
             channel,
@@ -133,8 +133,8 @@ class ModelLink(Link):
         """Copy extents into a buffer; returns the bytes."""
         return copy(self._sections, extents, buffer.view(np.uint8))
 
-    def _carry_packed(self, extents: Extents, buffer: Array, channel: int) -> int:
-        """The same for extents that the host packs first."""
+    def _carry_packed(self, extents: Extents, buffer: Array, channel: int, cores: int | None) -> int:
+        """The same for extents that so many cores of the host pack first; None means all."""
         return self._carry(extents, buffer, channel)
 
     def _show(self, extents: Extents, buffer: Array) -> None:

@@ -1,6 +1,7 @@
-"""Threads that pack lists side by side. Each copies about as many entries as any other; a few lists are packed by the caller.
+"""Threads that pack lists side by side. Each copies about as many entries as any other.
 
-Costs assume that all cores pack (`costs.py`), as HyTGraph's host does (section VIII).
+Costs assume that all cores pack (`costs.py`), as HyTGraph's host does (section VIII). If few vertices are active, costs assume one core,
+and the caller packs by itself (`ALONE`); `engines/compaction.py` decides this for both.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from isthmus import sizes
 from isthmus.kernels.gather import pack
 from isthmus.link.link import Array
 
@@ -24,7 +24,7 @@ class Packers:
     def pack(self, source: Array, begins: Array, lengths: Array, places: Array, out: Array) -> None:
         """Copy lengths[i] entries from source[begins[i]] on to out[places[i]] on, for all i. Places ascend."""
         count = begins.size
-        if self._pool is None or count < max(2, sizes.now.few_rows):
+        if self._pool is None or count < 2:
             pack(source, begins, lengths, places, out, 0, count)
             return
         cuts = np.searchsorted(places, np.linspace(int(places[0]), int(places[-1]), self._threads + 1)[1:-1])

@@ -13,7 +13,7 @@ import pytest
 from tests.gpus import LazyCard
 
 from isthmus.kernels.cuda import lists, rows, shim
-from isthmus.kernels.cuda.card import ADVICE, Card, NumbaCard, Shared
+from isthmus.kernels.cuda.card import ADVICE, Card, CudaDriverError, NumbaCard, Shared
 
 simulator = pytest.mark.skipif(not shim.simulated(), reason="set NUMBA_ENABLE_CUDASIM=1 to run kernels in numba-cuda's simulator")
 
@@ -322,8 +322,12 @@ def test_the_driver_is_told_about_managed_memory(monkeypatch: pytest.MonkeyPatch
         (4106, 20, "device", 1, 0, 7),
     ]  # fmt: skip
     driver.error = type(driver.error)(801)
-    with pytest.raises(OSError, match="cuda:1: cuMemAdvise: CUDA_ERROR_NOT_SUPPORTED"):
+    with pytest.raises(CudaDriverError, match="cuda:1: cuMemAdvise: CUDA_ERROR_NOT_SUPPORTED") as failed:
         card.advise(memory, "read-mostly")
+    assert shim.of_driver(failed.value) and not isinstance(failed.value, OSError)
+    driver.error = type("Error", (int,), {"name": "CUDA_ERROR_OUT_OF_MEMORY"})(2)
+    with pytest.raises(MemoryError, match="cuda:1: cuMemPrefetchAsync: CUDA_ERROR_OUT_OF_MEMORY"):
+        card.prefetch(memory, 10, 30, 7)
 
 
 def test_the_names_of_the_driver_exist() -> None:

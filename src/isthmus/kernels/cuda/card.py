@@ -49,6 +49,10 @@ class AlreadyLocked(Exception):
     """Memory is page-locked already."""
 
 
+class CudaDriverError(Exception):
+    """The driver reports an error where Isthmus calls it itself. Named as numba-cuda's own, so that `shim.of_driver` finds both."""
+
+
 def copied(shared: Shared, array: Array) -> Shared:
     shared.host[:] = array
     return shared
@@ -267,10 +271,10 @@ class NumbaCard(Card):
     def _told(self, call: Any, memory: Shared, begin: int, end: int, *more: Any) -> None:
         """Call a function of the driver about bytes begin:end of managed memory."""
         if begin < end:
-            with self._here():
+            with memory_errors(), self._here():
                 (error,) = call(self.pointer(memory) + begin, end - begin, *more)
-            if int(error):
-                raise OSError(f"{self.name}: {call.__name__}: {error.name}")
+                if int(error):
+                    raise CudaDriverError(f"{self.name}: {call.__name__}: {error.name}")
 
     def _location(self) -> Any:
         driver = shim.driver()
