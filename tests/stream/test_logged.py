@@ -288,6 +288,8 @@ def test_a_writer_that_was_replaced_during_a_checkpoint_removes_nothing(
         monkeypatch.setattr(logged.checkpoints, "write", slow)
         with pytest.raises(ist.StoreError, match=r"a checkpoint of batch 4 could not be completed: .* has taken over"):
             live.checkpoint()
+        with pytest.raises(ist.StoreError, match="has taken over"):
+            live.apply(inserts=[(0, 201)])  # also within the next minute
         assert files(folder) == before
 
 
@@ -326,9 +328,12 @@ def test_a_writer_without_a_lock_file_finds_another_one(tmp_path: Path, path: is
         live.log._lock_file.release()
         live.log._lock_file = None
         (tmp_path / "d" / LOCK).write_bytes(Holder("otherhost", "1-2-3", "", 77).encode())
-        monkeypatch.setattr(logged, "RENEWED", 0)
+        with monkeypatch.context() as patched:
+            patched.setattr(logged, "RENEWED", 0)
+            with pytest.raises(ist.StoreError, match="process 77 on the host otherhost is writing to this log"):
+                live.apply(inserts=[(0, 2)])
         with pytest.raises(ist.StoreError, match="process 77 on the host otherhost is writing to this log"):
-            live.apply(inserts=[(0, 2)])
+            live.apply(inserts=[(0, 2)])  # also within the next minute
         assert live.number == 0
 
 
@@ -362,7 +367,7 @@ def test_a_new_file_of_the_log_is_not_begun_over_that_of_another_writer(
         live.apply(inserts=[(0, 2)])
         theirs = folder / "log-000000000001"
         theirs.write_bytes(b"batches of the other one")
-        with pytest.raises(ist.StoreError, match="cannot begin a new file of the log: File exists"):
+        with pytest.raises(ist.StoreError, match=r"log-000000000001: exists already; another writer has made it"):
             live.checkpoint()
         assert theirs.read_bytes() == b"batches of the other one"
     theirs.unlink()
@@ -373,6 +378,36 @@ def test_a_new_file_of_the_log_is_not_begun_over_that_of_another_writer(
         with pytest.raises(ist.StoreError, match=r"the stream is read-only: .* no longer holds the lock"):
             live.log._writer.roll()
         assert not (folder / "log-000000000002").exists()
+
+
+def test_a_fork_writes_no_checkpoint_and_begins_no_file(tmp_path: Path, path: ist.Graph) -> None:
+    """Batches that its parent acknowledges afterwards would not be read again."""
+    folder = tmp_path / "d"
+    with opened(folder, path) as live:
+        live.apply(inserts=[(0, 2)])
+        before = files(folder)
+        child = os.fork()
+        if child == 0:
+            try:
+                live.checkpoint()
+            except ist.StoreError as error:
+                os._exit(0 if "and was then forked, can write" in str(error) else 1)
+            os._exit(2)
+        assert os.waitpid(child, 0)[1] == 0
+        assert files(folder) == before
+        live.apply(inserts=[(0, 3)])
+    with opened(folder) as live:
+        assert live.number == 2
+
+
+def test_a_look_after_the_end_takes_nothing(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(tmp_path / "d", path) as live:
+        pass
+    monkeypatch.setattr(logged, "RENEWED", 0)
+    assert isinstance(live.log, Logged)
+    with pytest.raises(ist.StoreError, match="d: the stream is closed"):
+        live.log._look()
+    assert not (tmp_path / "d" / LOCK).exists()
 
 
 def test_locks_are_released_if_the_log_cannot_be_closed(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:

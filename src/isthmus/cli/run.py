@@ -66,7 +66,7 @@ def act(
         from isthmus.report import page
 
         page.check(report)
-    device_of(device)  # before anything is said of a run that it refuses
+    device_of(device)  # refuse a device that cannot be used before anything is printed about the run
     graph = open_graph(store)
     if checkpoint is not None:
         signals.checkpoints.append(checkpoint)

@@ -74,7 +74,7 @@ def end_late(reader: int) -> None:
     try:
         while (number := os.read(reader, 1)[0]) not in DEFAULTS or signal.getsignal(number) is not hear:
             continue
-    except OSError:  # then a command ends by itself, or not at all
+    except OSError:  # the pipe cannot be read: a command that hangs after a signal is not ended
         return
     time.sleep(PATIENCE)
     if number == signal.SIGINT:

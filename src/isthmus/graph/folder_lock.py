@@ -53,7 +53,8 @@ class FolderLock:
             if os.getpid() == self._process:
                 with contextlib.suppress(OSError):
                     fcntl.flock(file, fcntl.LOCK_UN)
-            os.close(file)
+            with contextlib.suppress(OSError):
+                os.close(file)
 
     def __del__(self) -> None:
         self.release()

@@ -68,7 +68,7 @@ class Holder:
         return self.host != host or self.numbers != numbers() or is_alive(self.process)
 
     def shares_locks(self, device: int) -> bool:
-        """Whether a process that is here sees the same locks as we do on this device; or was here before the machine was booted."""
+        """Whether flock works between us and a holder of this machine: both use this device, or the machine was booted since."""
         return self.device == device or self.boot != machine()[1]
 
     def is_this_process(self) -> bool:

@@ -50,23 +50,29 @@ class LockFile:
         self._process = os.getpid()
         self._name = Holder.this()
         self._is_named = False  # the file has our name
+        self._is_held = False
+        self._is_lost = False  # another process was found to have it
         self._found: Holder | None = None  # the name that it has as long as there is no room for ours
         self._closing = threading.RLock()  # the collector may release a lock that is just giving a sign of life
-        while not self._try():
-            pass  # the last holder removed the file between our open and our lock
+        SIGNS.add(self)  # before the lock is there: a fork must find it
+        try:
+            while not self._try():
+                pass  # the last holder removed the file between our open and our lock
+        except BaseException:
+            SIGNS.remove(self)
+            raise
 
     def _try(self) -> bool:
         """Open the file and lock it; False if it has been removed meanwhile."""
         made = self._open()
         try:
             if self._took():
-                SIGNS.add(self)
+                self._is_held = True
                 return True
         except StoreError:  # another process has it
             self._close()
             raise
         except BaseException as error:  # Ctrl-C, too: this process may want it again
-            SIGNS.remove(self)
             self._undo(made)
             if isinstance(error, OSError):
                 raise NoLockFile(f"{self.path}: cannot lock: {error.strerror}") from error
@@ -107,7 +113,7 @@ class LockFile:
         except OSError as error:
             return isinstance(error, FileNotFoundError)
         try:
-            flocked = self._flocked()
+            flocked = self._flocked((*NO_FLOCK, errno.EBADF))  # NFS locks no file that is only read
             self._refuse_if_held(flocked)
             if flocked and self._is_there():
                 self.path.unlink()
@@ -148,14 +154,14 @@ class LockFile:
         with contextlib.suppress(OSError):
             os.utime(self._file)
 
-    def _flocked(self) -> bool:
-        """Lock the open file; False if the file system has no such locks. Raises StoreError if another process has it."""
+    def _flocked(self, none: tuple[int, ...] = NO_FLOCK) -> bool:
+        """Lock the open file; False if the file system has no such locks (errors `none`). Raises StoreError if another process has it."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise StoreError(self._another()) from None
         except OSError as error:
-            if error.errno not in NO_FLOCK:
+            if error.errno not in none:
                 raise
             return False
         return True
@@ -181,6 +187,7 @@ class LockFile:
 
     def _close(self) -> None:
         """Unlock the file, also for forks that have it open, and close it."""
+        self._is_held = False
         file, self._file = self._file, -1
         if file >= 0:
             with contextlib.suppress(OSError):
@@ -233,9 +240,13 @@ class LockFile:
                 os.utime(self._file)
         raise StoreError(
             f"{self._what}: process {holder.process} on the host {holder.host} is {self._busy}, or was killed there; its last sign of life "
-            f"was {max(0.0, age) / 60:.0f} minutes ago. Wait for it; or, if it has ended, remove {self.path} and try again. After "
-            f"{OLD / 60:.0f} minutes without a sign of life its lock no longer counts"
+            f"was {max(0.0, age) / 60:.0f} minutes ago. Wait for it; or, if it has ended{self._or_copied(holder, seen)}, remove {self.path}"
+            f" and try again. After {OLD / 60:.0f} minutes without a sign of life its lock no longer counts"
         )
+
+    def _or_copied(self, holder: Holder, seen: float) -> str:
+        """Another reason to remove the file, for a message: a process of this machine may have taken the lock of which this is a copy."""
+        return " or writes to the folder that this one was copied from" if holder.is_here(seen) else ""
 
     def _now(self) -> float:
         """The time by the clock of the file system, which signs of life are given by."""
@@ -247,10 +258,15 @@ class LockFile:
 
     def renew(self, now: bool = False) -> None:
         """Give a sign of life, now and then, or `now`. Raises StoreError if another machine has taken the lock over meanwhile."""
+        if os.getpid() != self._process:
+            raise StoreError(f"{self._what}: only process {self._process}, which took the lock and was then forked, can write")
+        if self._file < 0:
+            raise StoreError(f"{self._what}: the lock was released; start again")
         looked = clock()  # before the look: a process may be stopped right after it
-        if not now and looked - self._renewed < RENEWED:
+        if not now and looked - self._renewed < RENEWED and not self._is_lost:
             return
-        if not self._is_ours():
+        if self._is_lost or not self._is_ours():
+            self._is_lost = True
             raise StoreError(
                 f"{self._what}: this process no longer holds the lock: another process{self._taker()} has taken over, or {self.path} was "
                 "removed. Start again"
@@ -274,7 +290,7 @@ class LockFile:
     def sign(self) -> None:
         """What `renew` does, for a thread that nobody waits for: a holder that was replaced is told by its own call."""
         with self._closing, contextlib.suppress(StoreError, OSError):
-            if self._file >= 0:
+            if self._is_held:
                 self.renew()
 
     def _is_ours(self) -> bool:
@@ -287,7 +303,8 @@ class LockFile:
             try:
                 if not os.path.samestat(os.fstat(file), os.fstat(self._file)):
                     return False
-                return Holder.read(file) == (self._name if self._is_named else self._found)
+                found = Holder.read(file)
+                return found == self._name or (found == self._found and not self._is_named)  # a thread may just be writing our name
             finally:
                 os.close(file)
         except OSError as error:  # otherwise nobody knows
@@ -310,10 +327,11 @@ class LockFile:
         """In a fork: close its copy of the file, which would keep the lock when the holder has been killed."""
         file, self._file = self._file, -1
         if file >= 0:
-            os.close(file)
+            with contextlib.suppress(OSError):
+                os.close(file)
 
     def __del__(self) -> None:
-        """Of a lock that nobody has released, as after two interrupts: the file stays, and is nobody's."""
+        """Unlock a lock that nobody released, as after two interrupts. The file stays; other machines count it for an hour."""
         if os.getpid() == self._process:
             self._close()
         else:

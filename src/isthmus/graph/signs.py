@@ -28,7 +28,7 @@ class Signs:
 
     def _begin(self) -> None:
         self._held: WeakSet[Held] = WeakSet()  # a lock that nobody has any more gives no signs
-        self._changed = threading.Condition(threading.RLock())  # the collector may remove a lock while one is added
+        self._changed = threading.Condition()
         self._runs = False
 
     def forget(self) -> None:
@@ -48,18 +48,20 @@ class Signs:
                     self._runs = True
 
     def remove(self, lock: Held) -> None:
-        with self._changed:
-            self._held.discard(lock)
-            if not self._held:
-                self._changed.notify()
+        """Never waits: the collector may call it, through another thread, while this one adds a lock."""
+        self._held.discard(lock)
+        if self._changed.acquire(blocking=False):  # otherwise the thread finds out after its next wait
+            try:
+                if not self._held:
+                    self._changed.notify()
+            finally:
+                self._changed.release()
 
     def _run(self) -> None:
-        try:
-            while self._signed():
-                pass
-        except BaseException:  # out of memory, for example: the next lock starts another thread
-            with self._changed:
-                self._runs = False
+        while True:
+            with contextlib.suppress(Exception):  # out of memory, for example: then some locks give their sign a minute later
+                if not self._signed():
+                    return
 
     def _signed(self) -> bool:
         """Renew the locks, after a while; False: there are none, and the thread ends. Nothing here holds them meanwhile."""

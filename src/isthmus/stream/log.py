@@ -29,7 +29,7 @@ class LogWriter:
     """Appends batches to the last segment of a folder."""
 
     def __init__(self, folder: Path, seed: int, tail: Tail, look: Callable[[bool], None] = lambda now: None) -> None:
-        """`look` raises StoreError if another writer has taken the folder over: it looks now and then, or (True) now."""
+        """`look(now)` raises StoreError if another writer has taken the folder over. Without `now` it checks at most once a minute."""
         self.folder, self.seed, self._look = folder, seed, look
         self.number = self.synced = tail.number
         self._process = os.getpid()
@@ -105,6 +105,7 @@ class LogWriter:
 
     def roll(self) -> None:
         """Begin a new segment, when all of this one is on disk."""
+        self.check()
         self.settle()
         if self._end == HEADER:
             return
@@ -113,6 +114,8 @@ class LogWriter:
                 self.check()
             try:
                 self._begin(self.number)
+            except FileExistsError:
+                self._fail(f"{self.folder / name_of(self.number)}: exists already; another writer has made it")
             except (OSError, StoreError) as error:
                 self._fail(f"{self.folder}: cannot begin a new file of the log: {getattr(error, 'strerror', None) or error}")
             except BaseException:  # the new file may be there: batches must not go on in the old one

@@ -65,7 +65,8 @@ class Logged(Unlogged):
             raise OptionError(f"log: {path} is a store; name a folder of its own")
         self._lock: FolderLock | None = None
         self._lock_file: LockFile | None = None
-        self._taking, self._tried = threading.Lock(), 0.0  # of the lock file; when it was last tried
+        self._taking, self._tried = threading.Lock(), 0.0  # guards taking the lock file later; when that was last tried
+        self._lost: str | None = None  # why this writer must not write any more
         self._writer: LogWriter | None = None
         self.notes: list[str] = []
         self._manifest: dict[str, Any] = {}
@@ -93,13 +94,27 @@ class Logged(Unlogged):
                 raise
 
     def _look(self, now: bool = False) -> None:
-        """Give a sign of life, now and then, or `now`. Raises StoreError if another writer has taken the folder over."""
-        if self._lock_file is not None:
-            self._lock_file.renew(now)
-            return
-        with self._taking, contextlib.suppress(NoLockFile):
+        """Give a sign of life, now and then, or `now`. Raises StoreError, from then on, if another writer has taken the folder over."""
+        if self._lost is not None:
+            raise StoreError(self._lost)
+        try:
+            held = self._lock_file or self._taken_later()
+            if held is not None:
+                held.renew(now)
+        except NoLockFile:
+            pass  # still no room
+        except StoreError as error:
+            self._lost = str(error)
+            raise
+
+    def _taken_later(self) -> LockFile | None:
+        """The lock file, if there was no room for it when the stream was opened, and there is now."""
+        with self._taking:
+            if self._lock is None:
+                raise StoreError(f"{self.path}: the stream is closed")
             if self._lock_file is None and clock() - self._tried >= RENEWED:
                 uninterrupted(self._take_lock_file)
+            return self._lock_file
 
     def _open(self, graph: Graph | None) -> None:
         self._is_new = not (self.path / NAME).exists()
@@ -231,8 +246,9 @@ class Logged(Unlogged):
         assert self._writer is not None
         start = time.monotonic()
         self._since = 0  # also after a failure: the next try is due when as much was written again
+        self._writer.check()
         try:
-            self._look()
+            self._look(now=True)
             self._writer.settle()
             self._discard_if_damaged(graph.number)
             if all(number != graph.number for number, _ in checkpoints.found(self.path)):
@@ -285,15 +301,16 @@ class Logged(Unlogged):
 
     def _release(self) -> None:
         """Give up the locks; and the folder, if nothing was begun in it."""
-        if self._lock_file is not None:
-            self._lock_file.release()
-            self._lock_file = None
-        if self._lock is not None:
-            if self._writer is None:
-                with contextlib.suppress(OSError):
-                    self.path.rmdir()
-            self._lock.release()
-            self._lock = None
+        with self._taking:
+            if self._lock_file is not None:
+                self._lock_file.release()
+                self._lock_file = None
+            if self._lock is not None:
+                if self._writer is None:
+                    with contextlib.suppress(OSError):
+                        self.path.rmdir()
+                self._lock.release()
+                self._lock = None
 
 
 def has_batches(folder: Path) -> bool:
