@@ -82,6 +82,18 @@ def test_a_folder_is_listed_without_importing_it():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
+def test_a_file_whose_state_cannot_be_read_is_not_left_out(monkeypatch):
+    really = plugins.pkgutil.iter_modules
+
+    def one_more(path):
+        known = list(really(path))
+        return [*known, known[0]._replace(name="vanished")]
+
+    monkeypatch.setattr(plugins.pkgutil, "iter_modules", one_more)
+    with pytest.raises(OSError, match=r"Input/output error: 'module isthmus\.engines\.vanished'"):
+        plugins.declarations("isthmus.engines", "Engine")
+
+
 @pytest.mark.parametrize("catalogue", [FORMATS, RECIPES, ENGINES], ids=["formats", "recipes", "engines"])
 def test_what_is_read_from_a_file_is_what_its_part_says(catalogue):
     for name, declared in catalogue.declared.items():

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import ast
 import difflib
+import errno
 import importlib
 import importlib.util
+import os
 import pkgutil
 import re
 from collections.abc import Callable, Iterator, MutableMapping
@@ -57,7 +59,9 @@ def declarations(package: str, kind: str) -> list[Declared]:
     found: list[Declared] = []
     for info in pkgutil.iter_modules(folder_of(package)):
         spec = info.module_finder.find_spec(info.name, None)
-        source = source_of(spec.loader, info.name) if spec is not None and spec.loader is not None else None
+        if spec is None:  # its file was there a moment ago: Python takes one whose state cannot be read for none
+            raise OSError(errno.EIO, os.strerror(errno.EIO), f"module {package}.{info.name}")
+        source = source_of(spec.loader, info.name) if spec.loader is not None else None
         candidate = source is not None and re.search(rf"= {kind}\(|\({kind}\)|^@{kind}\b", source, re.MULTILINE)
         for statement in ast.parse(source).body if source is not None and candidate else ():
             found += declared_by(statement, f"{package}.{info.name}", kind)
