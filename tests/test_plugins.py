@@ -92,6 +92,10 @@ def test_a_file_whose_state_cannot_be_read_is_not_left_out(monkeypatch):
     monkeypatch.setattr(plugins.pkgutil, "iter_modules", one_more)
     with pytest.raises(OSError, match=r"Input/output error: 'module isthmus\.engines\.vanished'"):
         plugins.declarations("isthmus.engines", "Engine")
+    monkeypatch.setattr(plugins.pkgutil, "iter_modules", lambda path: [])
+    for list_modules in (plugins.built_in, lambda package: plugins.declarations(package, "Engine")):
+        with pytest.raises(OSError, match=r"Input/output error: 'package isthmus\.engines'"):
+            list_modules("isthmus.engines")
 
 
 @pytest.mark.parametrize("catalogue", [FORMATS, RECIPES, ENGINES], ids=["formats", "recipes", "engines"])

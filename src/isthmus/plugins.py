@@ -45,7 +45,15 @@ class Declared:
 
 def built_in(package: str) -> list[str]:
     """Names of the modules in a package's folder. Neither they nor the package are imported."""
-    return [info.name for info in pkgutil.iter_modules(folder_of(package))]
+    return [info.name for info in modules_of(package)]
+
+
+def modules_of(package: str) -> list[pkgutil.ModuleInfo]:
+    """The modules in a package's folder, which has some: Python takes a folder that cannot be read for an empty one."""
+    found = list(pkgutil.iter_modules(folder_of(package)))
+    if not found:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), f"package {package}")
+    return found
 
 
 def folder_of(package: str) -> list[str]:
@@ -57,7 +65,7 @@ def folder_of(package: str) -> list[str]:
 def declarations(package: str, kind: str) -> list[Declared]:
     """Declarations of one kind in the files of a package's folder, read without importing them."""
     found: list[Declared] = []
-    for info in pkgutil.iter_modules(folder_of(package)):
+    for info in modules_of(package):
         spec = info.module_finder.find_spec(info.name, None)
         if spec is None:  # its file was there a moment ago: Python takes one whose state cannot be read for none
             raise OSError(errno.EIO, os.strerror(errno.EIO), f"module {package}.{info.name}")
