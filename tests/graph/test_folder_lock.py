@@ -66,8 +66,10 @@ def test_a_file_system_without_such_locks(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(folder_lock.fcntl, "flock", none)
     first, second = take(tmp_path), take(tmp_path)
+    assert first._file != second._file and min(first._file, second._file) >= 0, "everybody has it"
     first.release()
     second.release()
+    assert first._file == second._file == -1
 
 
 def test_what_is_no_folder(tmp_path: Path) -> None:

@@ -76,7 +76,9 @@ NOT_WHOLE = [
 @pytest.mark.parametrize("text", NOT_WHOLE)
 def test_a_name_that_is_not_whole_is_none(tmp_path: Path, text: bytes) -> None:
     (tmp_path / ".lock").write_bytes(text)
+    assert named(tmp_path / ".lock") is None
     take(tmp_path / ".lock").release()
+    assert not (tmp_path / ".lock").exists()
 
 
 def test_a_process_of_this_machine_that_was_killed_leaves_no_lock(tmp_path: Path) -> None:
@@ -88,6 +90,7 @@ def test_a_process_of_this_machine_that_was_killed_leaves_no_lock(tmp_path: Path
             continue
         leave(path, left, holder.clock() + 1 if left is before else 0)
         take(path).release()
+        assert not path.exists()
 
 
 def test_two_mounts_of_one_machine_do_not_see_each_others_flock(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -141,9 +142,8 @@ def test_a_whole_section_is_read_once(graph: Any, card: OrderedCard, link: CudaD
     assert link.take().bytes == 2 * targets.nbytes
 
 
-def test_a_read_that_fails_leaves_no_copy_under_way(card: OrderedCard, link: CudaDiskLink, monkeypatch: pytest.MonkeyPatch) -> None:
-    disk = link._disk
-    read, count = disk.move, iter(range(10))
+def fail_third_read(disk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, count = disk.move, itertools.count()
 
     def fails(extents: Extents, buffer: Any, channel: int = 0) -> int:
         if next(count) == 2:
@@ -151,6 +151,10 @@ def test_a_read_that_fails_leaves_no_copy_under_way(card: OrderedCard, link: Cud
         return int(read(extents, buffer, channel))
 
     monkeypatch.setattr(disk, "move", fails)
+
+
+def test_a_read_that_fails_leaves_no_copy_under_way(card: OrderedCard, link: CudaDiskLink, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_third_read(link._disk, monkeypatch)
     with pytest.raises(StoreError, match="the disk is gone"):
         link.move(one(0, 0, 12 * BLOCK), link.near(12 * BLOCK))
     assert len(card.done) == len(card.record_of)
@@ -159,15 +163,8 @@ def test_a_read_that_fails_leaves_no_copy_under_way(card: OrderedCard, link: Cud
 def test_a_section_whose_read_fails_is_read_again(
     graph: Any, card: OrderedCard, link: CudaDiskLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    disk, targets = link._disk, graph.snapshot.whole(graph.snapshot.far("out", True)[0])
-    read, count = disk.move, iter(range(1000))
-
-    def fails(extents: Extents, buffer: Any, channel: int = 0) -> int:
-        if next(count) == 2:
-            raise StoreError("the disk is gone")
-        return int(read(extents, buffer, channel))
-
-    monkeypatch.setattr(disk, "move", fails)
+    targets = graph.snapshot.whole(graph.snapshot.far("out", True)[0])
+    fail_third_read(link._disk, monkeypatch)
     with pytest.raises(StoreError, match="the disk is gone"):
         link.whole(0)
     assert len(card.done) == len(card.record_of)

@@ -186,12 +186,13 @@ class LockFile:
         self._close()
 
     def _close(self) -> None:
-        """Unlock the file, also for forks that have it open, and close it."""
+        """Close the file. Its holder unlocks it first, also for forks that have it open; a fork does not."""
         self._is_held = False
         file, self._file = self._file, -1
         if file >= 0:
-            with contextlib.suppress(OSError):
-                fcntl.flock(file, fcntl.LOCK_UN)
+            if os.getpid() == self._process:
+                with contextlib.suppress(OSError):
+                    fcntl.flock(file, fcntl.LOCK_UN)
             with contextlib.suppress(OSError):  # NFS may report here what it could not write
                 os.close(file)
 
@@ -325,14 +326,8 @@ class LockFile:
 
     def forget(self) -> None:
         """In a fork: close its copy of the file, which would keep the lock when the holder has been killed."""
-        file, self._file = self._file, -1
-        if file >= 0:
-            with contextlib.suppress(OSError):
-                os.close(file)
+        self._close()
 
     def __del__(self) -> None:
         """Unlock a lock that nobody released, as after two interrupts. The file stays; other machines count it for an hour."""
-        if os.getpid() == self._process:
-            self._close()
-        else:
-            self.forget()
+        self._close()
